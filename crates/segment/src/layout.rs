@@ -1,0 +1,629 @@
+//! Where everything lies in the segment.
+//!
+//! All integers are little-endian, all entries are aligned to their size, and every field that two sides may touch
+//! at the same time is an atomic. Offsets inside an area are relative to the area's start. The sizes of the tables
+//! are limits, not use: the file is sparse.
+//!
+//! A worked example: the counters of row 70 in shard 2. Directory 2 starts at `DIRECTORIES.offset + 2 *
+//! DIRECTORY_BYTES`; its entry `70 / ROWS_PER_CHUNK` = 2 holds a chunk's number plus one, say 9; then the counters
+//! lie at `COUNTERS.offset + 8 * CHUNK_BYTES + (70 % ROWS_PER_CHUNK) * size_of::<Counters>()`.
+
+use core::mem::size_of;
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// The first eight bytes of the file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
+/// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
+pub const VERSION: u32 = 1;
+/// The unit in which everything is placed, in bytes.
+pub const PAGE: u64 = 4096;
+/// How many images (executions of a program) one file can hold.
+pub const AREA_LIMIT: u32 = 64;
+
+/// [`FileHeader::options`]: do not follow blocks after their allocation (no frees, no live bytes, no peak).
+pub const OPTION_NO_LIFETIMES: u32 = 1;
+/// [`FileHeader::options`]: only the windows in [`FileHeader::names`] exist, and the run does not start in `process`.
+pub const OPTION_NAMED_WINDOWS: u32 = 1 << 1;
+/// [`FileHeader::options`]: compare each remembered walk with a full one and with libgcc's (debug builds of the
+/// recorder only).
+pub const OPTION_ORACLE: u32 = 1 << 2;
+/// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
+/// purpose, so that a test can see that the oracle finds it. 0: none.
+pub const OPTION_MUTATION_SHIFT: u32 = 8;
+
+/// How many bytes of window names a file header can hold.
+pub const NAMES_BYTES: usize = 2048;
+
+/// Page 0 of the file. Written by the command before the program starts; only the atomics change later.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FileHeader {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// `OPTION_*` bits.
+    pub options: u32,
+    /// The length of one area, [`AREA_BYTES`].
+    pub area_bytes: u64,
+    /// How many areas the file has room for, at most [`AREA_LIMIT`].
+    pub area_limit: u32,
+    /// How many areas were asked for. Above `area_limit`: images that found no place.
+    pub areas_taken: AtomicU32,
+    /// How many bytes of `names` are used.
+    pub names_len: u32,
+    /// Images that opened the file and could not map it.
+    pub refused: AtomicU32,
+    /// Reserved, zero.
+    pub reserved: [u64; 2],
+    /// The names of the windows that were asked for, each ended by a NUL.
+    pub names: [u8; NAMES_BYTES],
+}
+
+/// [`AreaHeader::state`]: the recorder has taken the area and fills in the header.
+pub const STATE_ATTACHING: u32 = 1;
+/// [`AreaHeader::state`]: the recorder records.
+pub const STATE_ATTACHED: u32 = 2;
+/// [`AreaHeader::state`]: the image was replaced by another one (exec). Recording stopped there.
+pub const STATE_REPLACED: u32 = 3;
+
+/// [`AreaHeader::flags`]: the program's `malloc` is this recorder's (`dlsym` of the name finds ours first).
+pub const FLAG_MALLOC_IS_OURS: u32 = 1;
+/// [`AreaHeader::flags`]: a look-up of `operator new` finds a C++ runtime's behind ours (it calls malloc).
+pub const FLAG_NEW_IS_RUNTIME: u32 = 1 << 1;
+/// [`AreaHeader::flags`]: a look-up of `operator new` finds another allocator's behind ours.
+pub const FLAG_NEW_IS_ALLOCATOR: u32 = 1 << 2;
+/// [`AreaHeader::flags`]: the next `malloc` behind ours is the C library's.
+pub const FLAG_LIBC_ALLOCATOR: u32 = 1 << 3;
+/// [`AreaHeader::flags`]: loads and unloads are seen through the loader's debugger hook.
+pub const FLAG_LOADER_WATCHED: u32 = 1 << 4;
+/// [`AreaHeader::flags`]: a forked child is told apart by a page that the kernel wipes. Where it is not set, the
+/// recorder asked for it and was refused, and forked children stop recording by an atfork handler only.
+pub const FLAG_FORK_SAFE: u32 = 1 << 5;
+/// [`AreaHeader::flags`]: the address space is limited (`ulimit -v`), and the tables were made small for that.
+pub const FLAG_SMALL_TABLES: u32 = 1 << 6;
+/// [`AreaHeader::flags`]: this build of the recorder has the oracle, and it is on.
+pub const FLAG_ORACLE: u32 = 1 << 7;
+
+/// Page 0 of an area.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AreaHeader {
+    /// `STATE_*`; 0 while nobody took the area.
+    pub state: AtomicU32,
+    /// The process id in the program's own pid namespace.
+    pub pid: AtomicU32,
+    /// `FLAG_*` bits.
+    pub flags: AtomicU32,
+    /// The highest number of areas that existed when this one was taken, itself included.
+    pub ordinal: AtomicU32,
+
+    /// Used entries of each table. An entry below this number may still be half-written: see each kind's docs. Window
+    /// 0 is never used.
+    pub windows: AtomicU32,
+    /// Used rows; row 0 is never used.
+    pub rows: AtomicU32,
+    /// Used nodes; those below [`FIRST_NODE`] are the roots.
+    pub nodes: AtomicU32,
+    /// Used module entries.
+    pub modules: AtomicU32,
+    /// Used bytes of the string table.
+    pub strings: AtomicU32,
+    /// Used thread lives; life 0 is never used.
+    pub threads: AtomicU32,
+    /// Used thread totals; total 0 is never used.
+    pub totals: AtomicU32,
+    /// Shards that have a directory; shard 0 is the shared one.
+    pub shards: AtomicU32,
+    /// Used chunks of counters.
+    pub chunks: AtomicU32,
+    /// How often code went away (a library was unloaded).
+    pub unloads: AtomicU32,
+
+    /// Allocations that could not be recorded, since they came from inside the recorder (a signal handler that
+    /// interrupted it).
+    pub lost_reentrant: AtomicU64,
+    /// Allocations whose window is known and whose row or counters had no place; also counted in
+    /// [`Window::lost_full`].
+    pub lost_full: AtomicU64,
+    /// Allocations in a thread for which no memory could be had.
+    pub lost_thread: AtomicU64,
+    /// Blocks that were recorded and could not be remembered: their free will not be seen.
+    pub lost_blocks: AtomicU64,
+    /// Blocks whose address was handed out again though their free was never seen (freed behind our back).
+    pub unseen_frees: AtomicU64,
+    /// Frees, while a window was open, of blocks that no row owns: allocated before, or elsewhere.
+    pub frees_from_before: AtomicU64,
+    /// Begins of windows for which the table had no place.
+    pub lost_windows: AtomicU64,
+    /// Calls of window functions from inside the recorder (a signal handler), which did nothing.
+    pub lost_window_calls: AtomicU64,
+    /// Ends of windows whose name is not known.
+    pub stray_ends: AtomicU64,
+    /// Modules for which the table had no place.
+    pub lost_modules: AtomicU64,
+    /// Thread totals that had no place: events whose thread's total is short. The rows are right.
+    pub lost_totals: AtomicU64,
+    /// Allocations that the bootstrap arena served (before the real functions were known).
+    pub bootstrap_allocations: AtomicU64,
+    /// Calls of process-starting functions seen (fork, exec, posix_spawn …): children that are not recorded.
+    pub children: AtomicU64,
+
+    /// Oracle: events whose remembered walk was compared with a full walk.
+    pub oracle_full: AtomicU64,
+    /// Oracle: events whose remembered walk was compared with libgcc's.
+    pub oracle_libgcc: AtomicU64,
+    /// Oracle: differences from the full walk.
+    pub oracle_full_differs: AtomicU64,
+    /// Oracle: differences from libgcc's walk.
+    pub oracle_libgcc_differs: AtomicU64,
+    /// Oracle: events not compared with libgcc's walk, by reason: see [`OracleSkip`].
+    pub oracle_skips: [AtomicU64; 8],
+    /// Oracle: the first difference: leaf-first addresses of the remembered walk, then of the other one.
+    pub oracle_first: [[AtomicU64; 64]; 2],
+
+    /// glibc's version as text, NUL-padded.
+    pub libc_version: [u8; 32],
+    /// Offset in the string table of the path of the module whose `malloc` is behind ours.
+    pub allocator_path: AtomicU32,
+    /// Its length in bytes.
+    pub allocator_path_len: AtomicU32,
+    /// Offset in the string table of the path of the image (`/proc/self/exe`).
+    pub image_path: AtomicU32,
+    /// Its length in bytes.
+    pub image_path_len: AtomicU32,
+    /// Offset in the string table of the path of the module that defines the `malloc` which the program calls, where
+    /// it is not ours.
+    pub foreign_path: AtomicU32,
+    /// Its length in bytes.
+    pub foreign_path_len: AtomicU32,
+}
+
+/// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum OracleSkip {
+    /// libgcc's unwinder could not be found in the process.
+    NoUnwinder = 0,
+    /// libgcc's walk was itself at work (an allocation inside it).
+    Nested = 1,
+    /// The remembered walk was cut: libgcc guesses or stops elsewhere there.
+    Cut = 2,
+    /// The remembered walk used a frame pointer where there is no unwind information.
+    FramePointer = 3,
+    /// The stack was deeper than what is compared.
+    TooDeep = 4,
+    /// libgcc's walk never came past the recorder's own frames.
+    NotFound = 5,
+}
+
+/// One of an area's tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    /// From the area's start, in bytes.
+    pub offset: u64,
+    /// The most that it can hold, in bytes.
+    pub bytes: u64,
+}
+
+impl Region {
+    const fn after(previous: Self, bytes: u64) -> Self {
+        assert!(bytes.is_multiple_of(PAGE));
+        Self { offset: previous.offset + previous.bytes, bytes }
+    }
+}
+
+/// The most windows of an area.
+pub const WINDOW_LIMIT: u32 = 4096;
+/// The most rows. A row's number must fit [`BLOCK_ROW_BITS`] bits.
+pub const ROW_LIMIT: u32 = 1 << 22;
+/// The most nodes.
+pub const NODE_LIMIT: u32 = 1 << 25;
+/// The most modules, unloaded ones included.
+pub const MODULE_LIMIT: u32 = 1 << 15;
+/// The most bytes of names and paths.
+pub const STRING_LIMIT: u32 = 1 << 24;
+/// The most thread lives that are told apart; later ones are merged by name and start function.
+pub const THREAD_LIMIT: u32 = 4096;
+/// Further life entries, into which those beyond [`THREAD_LIMIT`] are merged.
+pub const MERGED_THREAD_LIMIT: u32 = 4096;
+/// The most (life, window) pairs with a total.
+pub const TOTAL_LIMIT: u32 = 1 << 18;
+/// The most shards: threads that record at the same time, and the shared one.
+pub const SHARD_LIMIT: u32 = 8192;
+/// Rows whose counters lie side by side in one chunk.
+pub const ROWS_PER_CHUNK: u32 = 32;
+/// Bytes of a chunk: one page.
+pub const CHUNK_BYTES: u64 = ROWS_PER_CHUNK as u64 * size_of::<Counters>() as u64;
+/// The most chunks of counters.
+pub const CHUNK_LIMIT: u32 = 1 << 22;
+/// Bytes of one shard's directory.
+pub const DIRECTORY_BYTES: u64 = (ROW_LIMIT / ROWS_PER_CHUNK) as u64 * 4;
+/// How many bits of a remembered block hold its row's number.
+pub const BLOCK_ROW_BITS: u32 = 24;
+
+/// The area's header.
+pub const HEADER: Region = Region { offset: 0, bytes: PAGE };
+/// [`Window`]s.
+pub const WINDOWS: Region = Region::after(HEADER, WINDOW_LIMIT as u64 * size_of::<Window>() as u64);
+/// [`Row`]s.
+pub const ROWS: Region = Region::after(WINDOWS, ROW_LIMIT as u64 * size_of::<Row>() as u64);
+/// [`Node`]s.
+pub const NODES: Region = Region::after(ROWS, NODE_LIMIT as u64 * size_of::<Node>() as u64);
+/// [`Module`]s.
+pub const MODULES: Region = Region::after(NODES, MODULE_LIMIT as u64 * size_of::<Module>() as u64);
+/// Bytes of names and paths, without terminators.
+pub const STRINGS: Region = Region::after(MODULES, STRING_LIMIT as u64);
+/// [`ThreadLife`]s.
+pub const THREADS: Region =
+    Region::after(STRINGS, (THREAD_LIMIT + MERGED_THREAD_LIMIT) as u64 * size_of::<ThreadLife>() as u64);
+/// [`ThreadTotal`]s.
+pub const TOTALS: Region = Region::after(THREADS, TOTAL_LIMIT as u64 * size_of::<ThreadTotal>() as u64);
+/// One directory per shard: for each chunk of rows a `u32`, the chunk's number plus one, or 0.
+pub const DIRECTORIES: Region = Region::after(TOTALS, SHARD_LIMIT as u64 * DIRECTORY_BYTES);
+/// Chunks of [`Counters`].
+pub const COUNTERS: Region = Region::after(DIRECTORIES, CHUNK_LIMIT as u64 * CHUNK_BYTES);
+
+/// The length of an area.
+pub const AREA_BYTES: u64 = COUNTERS.offset + COUNTERS.bytes;
+/// Where the first area begins in the file.
+pub const FIRST_AREA: u64 = PAGE;
+/// The length of the file.
+pub const FILE_BYTES: u64 = FIRST_AREA + AREA_LIMIT as u64 * AREA_BYTES;
+
+/// [`Window::kind`]: opened by the recorder itself at the start, ended by the first begin.
+pub const WINDOW_AUTOMATIC: u32 = 1;
+/// [`Window::kind`]: counts all threads.
+pub const WINDOW_PROCESS: u32 = 2;
+/// [`Window::kind`]: counts the threads that opened it.
+pub const WINDOW_THREAD: u32 = 3;
+
+/// One window. Valid when `kind` is not 0.
+///
+/// Two windows of one name and different kinds are two entries.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Window {
+    /// `WINDOW_*`, stored last.
+    pub kind: AtomicU32,
+    /// Offset of the name in the string table.
+    pub name: AtomicU32,
+    /// The name's length in bytes.
+    pub name_len: AtomicU32,
+    /// How deep it is open now: nested begins (process), threads (thread window). Not 0 at the program's end: it was
+    /// never closed.
+    pub depth: AtomicU32,
+    /// How often it was entered; the number of the latest entry, from 1.
+    pub entries: AtomicU64,
+    /// The sum of the iterations that were told.
+    pub iterations: AtomicU64,
+    /// How often iterations were told. 0: the entries are the iterations.
+    pub iteration_calls: AtomicU64,
+    /// Ends while another window was the innermost one.
+    pub crossed_ends: AtomicU64,
+    /// Ends while it was not open.
+    pub stray_ends: AtomicU64,
+    /// Live bytes, but for what threads have not yet handed in.
+    pub live_bytes: AtomicI64,
+    /// The highest live bytes that a thread saw.
+    pub peak_bytes: AtomicI64,
+    /// Threads that hand in late: each adds up to [`PEAK_BATCH_BYTES`] to the peak's uncertainty, but for the first.
+    pub recorders: AtomicU32,
+    /// Reserved.
+    pub reserved: AtomicU32,
+    /// Allocations whose row or counters had no place.
+    pub lost_full: AtomicU64,
+    /// Allocations that came from inside the recorder while this window was the innermost open one.
+    pub lost_reentrant: AtomicU64,
+    /// Allocations in a thread for which no memory could be had.
+    pub lost_thread: AtomicU64,
+    /// Reserved.
+    pub padding: [u64; 3],
+}
+
+/// How many live bytes a thread keeps to itself before it hands them in.
+pub const PEAK_BATCH_BYTES: i64 = 64 * 1024;
+
+/// [`Row::entry_point`]: the function that the program called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EntryPoint {
+    /// `malloc`
+    Malloc = 1,
+    /// `calloc`
+    Calloc = 2,
+    /// `realloc`
+    Realloc = 3,
+    /// `reallocarray`
+    Reallocarray = 4,
+    /// `posix_memalign`
+    PosixMemalign = 5,
+    /// `aligned_alloc`
+    AlignedAlloc = 6,
+    /// `memalign`
+    Memalign = 7,
+    /// `valloc`
+    Valloc = 8,
+    /// `pvalloc`
+    Pvalloc = 9,
+    /// `operator new(unsigned long)`, another allocator's
+    New = 10,
+    /// `operator new[](unsigned long)`
+    NewArray = 11,
+    /// `operator new(unsigned long, std::nothrow_t const&)`
+    NewNothrow = 12,
+    /// `operator new[](unsigned long, std::nothrow_t const&)`
+    NewArrayNothrow = 13,
+    /// `operator new(unsigned long, std::align_val_t)`
+    NewAligned = 14,
+    /// `operator new[](unsigned long, std::align_val_t)`
+    NewArrayAligned = 15,
+    /// `operator new(unsigned long, std::align_val_t, std::nothrow_t const&)`
+    NewAlignedNothrow = 16,
+    /// `operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)`
+    NewArrayAlignedNothrow = 17,
+}
+
+impl EntryPoint {
+    /// Every entry point, in order of its number.
+    pub const ALL: [(Self, &'static str); 17] = [
+        (Self::Malloc, "malloc"),
+        (Self::Calloc, "calloc"),
+        (Self::Realloc, "realloc"),
+        (Self::Reallocarray, "reallocarray"),
+        (Self::PosixMemalign, "posix_memalign"),
+        (Self::AlignedAlloc, "aligned_alloc"),
+        (Self::Memalign, "memalign"),
+        (Self::Valloc, "valloc"),
+        (Self::Pvalloc, "pvalloc"),
+        (Self::New, "operator new(unsigned long)"),
+        (Self::NewArray, "operator new[](unsigned long)"),
+        (Self::NewNothrow, "operator new(unsigned long, std::nothrow_t const&)"),
+        (Self::NewArrayNothrow, "operator new[](unsigned long, std::nothrow_t const&)"),
+        (Self::NewAligned, "operator new(unsigned long, std::align_val_t)"),
+        (Self::NewArrayAligned, "operator new[](unsigned long, std::align_val_t)"),
+        (Self::NewAlignedNothrow, "operator new(unsigned long, std::align_val_t, std::nothrow_t const&)"),
+        (Self::NewArrayAlignedNothrow, "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)"),
+    ];
+
+    /// The name under which a program knows it.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize - 1].1
+    }
+
+    /// The entry point of a number, if there is one.
+    pub fn from_number(number: u32) -> Option<Self> {
+        let (found, _) = Self::ALL.get((number as usize).checked_sub(1)?)?;
+        Some(*found)
+    }
+}
+
+/// A window's use of a stack: what is counted. Valid when `node` is not 0.
+///
+/// Two rows may be alike (two threads made them at the same time): the reader adds them up.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Row {
+    /// The stack's leaf node, stored last.
+    pub node: AtomicU32,
+    /// The window's number, from 1.
+    pub window: AtomicU32,
+    /// An [`EntryPoint`].
+    pub entry_point: AtomicU32,
+    /// Reserved.
+    pub reserved: AtomicU32,
+    /// In how many entries of its window it occurred; for process windows. A thread window's are in [`Counters`].
+    pub entries: AtomicU64,
+    /// The first such entry.
+    pub first_entry: AtomicU64,
+    /// The latest such entry.
+    pub last_entry: AtomicU64,
+    /// Reserved for restarted entries.
+    pub padding: [u64; 3],
+}
+
+/// What one shard counts for one row. All numbers only grow and start at 0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Counters {
+    /// Successful allocations.
+    pub allocations: AtomicU64,
+    /// Their requested bytes.
+    pub bytes: AtomicU64,
+    /// Blocks given back while the window was open.
+    pub freed: AtomicU64,
+    /// Their bytes.
+    pub freed_bytes: AtomicU64,
+    /// Blocks freed by the allocating thread before its next recorded allocation.
+    pub temporary: AtomicU64,
+    /// Their bytes.
+    pub temporary_bytes: AtomicU64,
+    /// Thread windows: the latest entry (of this thread) in which the row occurred.
+    pub last_entry: AtomicU64,
+    /// Thread windows: in how many entries the row occurred, over the shard's threads.
+    pub entries: AtomicU64,
+    /// Blocks given back while the window was not open.
+    pub freed_later: AtomicU64,
+    /// Their bytes.
+    pub freed_later_bytes: AtomicU64,
+    /// Allocations that were a realloc of a live block.
+    pub reallocs: AtomicU64,
+    /// Those that stayed at their address.
+    pub reallocs_in_place: AtomicU64,
+    /// Those that moved.
+    pub reallocs_moved: AtomicU64,
+    /// Calls that returned no memory.
+    pub failed: AtomicU64,
+    /// Blocks of this row that were freed by a realloc (they are counted in `freed` or `freed_later` too).
+    pub freed_by_realloc: AtomicU64,
+    /// Calls of `realloc(p, 0)` with a live p that returned null on this stack: a free of p, and no allocation.
+    pub reallocs_to_zero: AtomicU64,
+}
+
+/// Nodes below this number are no frames but the roots of all stacks: [`Root`].
+pub const FIRST_NODE: u32 = 16;
+
+/// How a walk ended; the number of the root node below which the stack hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Root {
+    /// The start of a program, thread or coroutine, or a return address of 0.
+    Complete = 1,
+    /// No unwind information, and no believable frame pointer.
+    CutNoInformation = 2,
+    /// Unwind information that could not be read or followed.
+    CutBadInformation = 3,
+    /// The walk did not advance or left the stack.
+    CutBadStack = 4,
+    /// More frames than could be followed.
+    CutDepth = 5,
+}
+
+impl Root {
+    /// The root of a number, if there is one.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Complete,
+            2 => Self::CutNoInformation,
+            3 => Self::CutBadInformation,
+            4 => Self::CutBadStack,
+            5 => Self::CutDepth,
+            _ => return None,
+        })
+    }
+}
+
+/// One frame of a stack, hanging below its caller's. Valid when `address` is not 0.
+///
+/// Two nodes may be alike (address and parent): the reader takes them for one. A node belongs to the modules that
+/// were loaded when it was made: see [`Module::load_node`].
+#[repr(C)]
+#[derive(Debug)]
+pub struct Node {
+    /// The return address (AVMA) in the low 48 bits, and `NODE_*` flags. Stored last.
+    pub address: AtomicU64,
+    /// The caller's node, or the root's.
+    pub parent: AtomicU32,
+    /// The recorder's own: the child that was looked for last.
+    pub last_child: AtomicU32,
+}
+
+/// [`Node::address`]: the bits of the address.
+pub const NODE_ADDRESS_MASK: u64 = (1 << 48) - 1;
+/// [`Node::address`]: this frame was reached by its callee's frame pointer, since there was no unwind information.
+pub const NODE_FRAME_POINTER: u64 = 1 << 63;
+/// [`Node::address`]: the address is that of the next instruction to run (a signal interrupted the frame there), not a
+/// return address. Look it up as it is, not one byte before it.
+pub const NODE_INTERRUPTED: u64 = 1 << 62;
+/// [`Node::address`]: this frame is an async caller, not on the stack.
+pub const NODE_ASYNC: u64 = 1 << 61;
+/// [`Node::address`]: no frame, but the place where the middle of a very deep stack was left out.
+pub const NODE_ELIDED: u64 = 1 << 60;
+/// [`Node::address`]: this frame is a signal trampoline.
+pub const NODE_SIGNAL: u64 = 1 << 59;
+
+/// A loaded ELF object. Valid when `state` is not 0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Module {
+    /// 1 while loaded, 2 after it was unloaded; stored last.
+    pub state: AtomicU32,
+    /// Offset of the path in the string table. Empty for the vdso.
+    pub path: AtomicU32,
+    /// The path's length in bytes.
+    pub path_len: AtomicU32,
+    /// How many bytes of `build_id` are used; 0: it has none.
+    pub build_id_len: AtomicU32,
+    /// The ELF note's bytes.
+    pub build_id: [AtomicU32; 8],
+    /// AVMA = SVMA + bias.
+    pub bias: AtomicU64,
+    /// The lowest AVMA of its segments.
+    pub start: AtomicU64,
+    /// One past the highest.
+    pub end: AtomicU64,
+    /// The executable segments' lowest SVMA.
+    pub text_svma: AtomicU64,
+    /// One past their highest SVMA.
+    pub text_svma_end: AtomicU64,
+    /// File offset of the lowest executable segment.
+    pub text_offset: AtomicU64,
+    /// How many nodes there were when it was seen to be loaded: it owns only later ones.
+    pub load_node: AtomicU32,
+    /// How many nodes there were when it was unloaded: it owns only earlier ones. `u32::MAX` while loaded.
+    pub unload_node: AtomicU32,
+    /// Its inode, 0 when unknown.
+    pub inode: AtomicU64,
+    /// Its device number.
+    pub device: AtomicU64,
+    /// Reserved.
+    pub padding: [u64; 1],
+}
+
+/// [`ThreadLife::state`]: the thread lives, or the program ended while it did.
+pub const THREAD_ALIVE: u32 = 1;
+/// [`ThreadLife::state`]: it has ended.
+pub const THREAD_ENDED: u32 = 2;
+/// [`ThreadLife::state`]: several lives, merged by name and start function.
+pub const THREAD_MERGED: u32 = 3;
+
+/// One thread from its first recorded event to its end. Valid when `state` is not 0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ThreadLife {
+    /// `THREAD_*`, stored last.
+    pub state: AtomicU32,
+    /// The kernel's thread id.
+    pub tid: AtomicU32,
+    /// How many lives are merged here.
+    pub lives: AtomicU32,
+    /// A node of its first stack: its root side names the start function. 0 when unknown.
+    pub first_node: AtomicU32,
+    /// The thread's name at its first event, NUL-padded.
+    pub name: [AtomicU32; 4],
+    /// Its name when it ended, or at the latest look.
+    pub last_name: [AtomicU32; 4],
+    /// The return address in the start function (AVMA): the third frame from the root.
+    pub start_address: AtomicU64,
+    /// The first of its totals, linked by [`ThreadTotal::next`]; 0 for none.
+    pub totals: AtomicU32,
+    /// Reserved.
+    pub reserved: AtomicU32,
+    /// Reserved.
+    pub padding: [u64; 8],
+}
+
+/// What one thread life did in one window: exact, and an independent sum of what the rows hold. Valid when `window`
+/// is not 0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ThreadTotal {
+    /// The window's number, stored last.
+    pub window: AtomicU32,
+    /// The life's next total, 0 for none.
+    pub next: AtomicU32,
+    /// Successful allocations.
+    pub allocations: AtomicU64,
+    /// Their requested bytes.
+    pub bytes: AtomicU64,
+    /// Blocks of that window which this thread freed, whenever.
+    pub freed: AtomicU64,
+    /// Their bytes.
+    pub freed_bytes: AtomicU64,
+    /// Reserved.
+    pub padding: [u64; 3],
+}
+
+const _: () = {
+    assert!(size_of::<FileHeader>() <= PAGE as usize);
+    assert!(size_of::<AreaHeader>() <= PAGE as usize);
+    assert!(size_of::<Window>() == 128);
+    assert!(size_of::<Row>() == 64);
+    assert!(size_of::<Counters>() == 128);
+    assert!(size_of::<Node>() == 16);
+    assert!(size_of::<Module>() == 128);
+    assert!(size_of::<ThreadLife>() == 128);
+    assert!(size_of::<ThreadTotal>() == 64);
+    assert!(CHUNK_BYTES == PAGE);
+    assert!(ROW_LIMIT <= 1 << BLOCK_ROW_BITS);
+};
