@@ -278,7 +278,7 @@ pub struct ThreadLife {
 }
 
 /// What one thread did in one window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadTotal {
     /// Successful allocations.
     pub allocations: u64,

@@ -1,2 +1,32 @@
-//! (to be written)
+//! The recorder inside a process: what the hooks of `heaptally-preload` call.
+//!
+//! It joins the walker (`heaptally-unwind`) and the tables (`heaptally-tally`), and keeps what belongs to the process:
+//! the start, the guard against being entered twice, threads, loaded modules, forks. It does *not* define `malloc` or
+//! any other C symbol, nor know the real functions behind the hooks.
+//!
+//! The caller owes: [`start::start`] from the first hook or the library's constructor, whichever comes first, and only
+//! once the library is relocated; [`start::settle`] from the constructor; the program's own registers at the hook's
+//! first instruction.
 #![no_std]
+
+mod armed;
+mod elf;
+mod environment;
+mod loader;
+mod local;
+mod memory_map;
+mod module_table;
+#[cfg(feature = "oracle")]
+mod oracle;
+mod recorder;
+mod sys;
+mod thread;
+mod x86_64;
+
+pub mod abi;
+pub mod event;
+pub mod operator_new;
+pub mod start;
+
+pub use heaptally_segment::layout::EntryPoint;
+pub use heaptally_tally::{Allocation, FreeKind};

@@ -101,7 +101,7 @@ pub struct AreaHeader {
     /// Used entries of each table. An entry below this number may still be half-written: see each kind's docs. Window
     /// 0 is never used.
     pub windows: AtomicU32,
-    /// Used rows; row 0 is never used.
+    /// Used rows; row 0 is no row: its counters' `freed` are frees of blocks that no row owns.
     pub rows: AtomicU32,
     /// Used nodes; those below [`FIRST_NODE`] are the roots.
     pub nodes: AtomicU32,
@@ -132,7 +132,8 @@ pub struct AreaHeader {
     pub lost_blocks: AtomicU64,
     /// Blocks whose address was handed out again though their free was never seen (freed behind our back).
     pub unseen_frees: AtomicU64,
-    /// Frees, while a window was open, of blocks that no row owns: allocated before, or elsewhere.
+    /// Frees, while a window was open, of blocks that no row owns: allocated before, or elsewhere. Only those outside of
+    /// any thread's shard; the others are [`Counters::freed`] of row 0.
     pub frees_from_before: AtomicU64,
     /// Begins of windows for which the table had no place.
     pub lost_windows: AtomicU64,
@@ -163,7 +164,7 @@ pub struct AreaHeader {
     pub oracle_first: [[AtomicU64; 64]; 2],
 
     /// glibc's version as text, NUL-padded.
-    pub libc_version: [u8; 32],
+    pub libc_version_words: [AtomicU32; 8],
     /// Offset in the string table of the path of the module whose `malloc` is behind ours.
     pub allocator_path: AtomicU32,
     /// Its length in bytes.
@@ -307,10 +308,11 @@ pub struct Window {
     pub live_bytes: AtomicI64,
     /// The highest live bytes that a thread saw.
     pub peak_bytes: AtomicI64,
-    /// Threads that hand in late: each adds up to [`PEAK_BATCH_BYTES`] to the peak's uncertainty, but for the first.
+    /// The most threads at a time that hand in late: each adds up to [`PEAK_BATCH_BYTES`] to the peak's uncertainty, but
+    /// for the first.
     pub recorders: AtomicU32,
-    /// Reserved.
-    pub reserved: AtomicU32,
+    /// The recorder's own: such threads that live now.
+    pub recorders_now: AtomicU32,
     /// Allocations whose row or counters had no place.
     pub lost_full: AtomicU64,
     /// Allocations that came from inside the recorder while this window was the innermost open one.
@@ -383,7 +385,10 @@ impl EntryPoint {
         (Self::NewAligned, "operator new(unsigned long, std::align_val_t)"),
         (Self::NewArrayAligned, "operator new[](unsigned long, std::align_val_t)"),
         (Self::NewAlignedNothrow, "operator new(unsigned long, std::align_val_t, std::nothrow_t const&)"),
-        (Self::NewArrayAlignedNothrow, "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)"),
+        (
+            Self::NewArrayAlignedNothrow,
+            "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)",
+        ),
     ];
 
     /// The name under which a program knows it.

@@ -22,3 +22,5 @@
 extern crate std;
 
 pub mod layout;
+#[cfg(feature = "read")]
+pub mod read;

@@ -1,1 +1,48 @@
-//! (to be written)
+//! From build-id and address to function, file and line.
+//!
+//! [`Symbolizer::symbolize`] names the locations of a [`Profile`](heaptally_profile::model::Profile). Each module is
+//! opened once, its addresses are looked up in ascending order, and it is closed again. For a location, the first of
+//! these that knows its address tells:
+//!
+//! 1. DWARF, with inlined functions, files and lines: of the module's file or of its separate debug file (by build-id
+//!    or debug link), compressed, split (`.dwp`, `.dwo`) or shared by dwz;
+//! 2. `.symtab` of either file, then `.dynsym`, by the symbols' sizes;
+//! 3. `.eh_frame`: the function's start is known, not its name: `libfoo.so+0x1234`.
+//!
+//! **A file of another build is never used**: build-ids must be equal, a linked debug file must have its CRC, and a
+//! file without build-id must have its code where the recorded one had it. What is missing or was refused is said in
+//! `modules[].symbol_problem`.
+//!
+//! It does not read mini debug information (`.gnu_debugdata`), ask debuginfod servers, know Swift's mangling, or run
+//! other programs. The caller owes a profile whose module paths are written as
+//! [`path_text`](heaptally_profile::path_text) says, and calls it while the program's files are still there.
+//!
+//! ```
+//! use heaptally_profile::model::{Location, Module, Profile};
+//! use heaptally_symbolize::{Options, Symbolizer};
+//!
+//! let mut profile = Profile {
+//!     modules: vec![Module { path: "/no/such/file".to_owned(), ..Module::default() }],
+//!     locations: vec![Location { module: Some(0), address: 0x1139, ..Location::default() }],
+//!     ..Profile::default()
+//! };
+//! Symbolizer::new(Options::default()).symbolize(&mut profile);
+//! assert!(profile.locations[0].lines.is_empty());
+//! assert!(profile.modules[0].symbol_problem.as_deref().is_some_and(|problem| problem.contains("cannot be read")));
+//! ```
+
+mod debug_file;
+mod debug_info;
+mod demangle;
+mod fold;
+mod function_start;
+mod map;
+mod module_file;
+mod object_file;
+mod producer;
+mod resolve;
+mod symbol_table;
+mod symbolizer;
+
+pub use demangle::demangle;
+pub use symbolizer::{Options, Symbolizer};

@@ -1,0 +1,254 @@
+//! Builds the preload library, which the command embeds.
+//!
+//! The library wants its own profile (`panic = "abort"`, optimised whatever the command is built with), and a build of
+//! the command must work from a packaged crate as well as in the workspace. So the recorder's sources are part of
+//! this package (`recorder/`: links in the workspace, files in a package), and this script lays a workspace of its
+//! own in `OUT_DIR` and calls cargo there:
+//!
+//! ```text
+//! OUT_DIR/recorder/Cargo.toml              [workspace.package|dependencies|lints] of ours, and the profile
+//! OUT_DIR/recorder/Cargo.lock              the outer one: the same versions
+//! OUT_DIR/recorder/crates/NAME/Cargo.toml  recorder/NAME/manifest.toml without its dev-dependencies
+//! OUT_DIR/recorder/crates/NAME/src         link to recorder/NAME/src
+//! OUT_DIR/libheaptally_preload.so          the result
+//! ```
+//!
+//! Its third-party dependencies are dependencies of the command too, so they are on the machine when this script
+//! runs: it first tries without the network.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The recorder's crates, by their folder's name.
+const CRATES: [&str; 5] = ["segment", "unwind", "tally", "runtime", "preload"];
+
+const WORKSPACE: &str = "\
+[workspace]
+resolver = \"3\"
+members = [\"crates/*\"]
+
+[profile.release]
+opt-level = 3
+lto = \"fat\"
+codegen-units = 1
+panic = \"abort\"
+debug = false
+strip = \"debuginfo\"
+overflow-checks = false
+debug-assertions = false
+incremental = false
+";
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<()> {
+    let package = path_variable("CARGO_MANIFEST_DIR")?;
+    let out = path_variable("OUT_DIR")?;
+    let target = env::var("TARGET")?;
+    let sources = package.join("recorder");
+    let inner = out.join("recorder");
+
+    println!("cargo::rerun-if-changed=build.rs");
+    let lock = lay_workspace(&package, &sources, &inner)?;
+    fetch(&inner, &target, lock.as_deref())?;
+
+    let mut build = cargo(&inner)?;
+    // The manifest says `rlib`, so that the outer workspace builds and checks the crate with any profile.
+    build.args(["rustc", "--release", "--frozen", "--quiet", "--package", "heaptally-preload"]);
+    build.args(["--lib", "--crate-type", "cdylib", "--target", &target]);
+    run(&mut build)?;
+
+    let library = inner.join("target").join(&target).join("release/libheaptally_preload.so");
+    copy(&library, &out.join("libheaptally_preload.so"))
+}
+
+/// Writes the inner workspace; returns the outer `Cargo.lock`, if there is one.
+fn lay_workspace(package: &Path, sources: &Path, inner: &Path) -> Result<Option<PathBuf>> {
+    let root = watch(&sources.join("workspace.toml"))?;
+    let shared = sections(&read(&root)?, |name| {
+        name.starts_with("workspace.") && !name.starts_with("workspace.metadata")
+    });
+    write(&inner.join("Cargo.toml"), &format!("{WORKSPACE}\n{shared}"))?;
+
+    for name in CRATES {
+        let folder = inner.join("crates").join(name);
+        fs::create_dir_all(&folder).map_err(|error| describe("create", &folder, &error))?;
+        let manifest = watch(&sources.join(name).join("manifest.toml"))?;
+        let text = sections(&read(&manifest)?, |section| !section.starts_with("dev-dependencies"));
+        write(&folder.join("Cargo.toml"), &text)?;
+        let source = watch(&sources.join(name).join("src"))?;
+        link(&source, &folder.join("src"))?;
+    }
+
+    let beside_root = root.with_file_name("Cargo.lock");
+    for lock in [beside_root, package.join("Cargo.lock")] {
+        if lock.is_file() {
+            return Ok(Some(watch(&lock)?));
+        }
+    }
+    Ok(None)
+}
+
+/// Settles the versions and has the sources of the third-party crates: those of the outer lock file, else those that
+/// the outer build has downloaded, else, unless the network is forbidden, those of the lock file from the network.
+fn fetch(inner: &Path, target: &str, lock: Option<&Path>) -> Result<()> {
+    let ours = inner.join("Cargo.lock");
+    let mut failures = String::new();
+    for (use_lock, offline) in [(true, true), (false, true), (true, false)] {
+        remove(&ours)?;
+        if let (true, Some(lock)) = (use_lock, lock) {
+            write(&ours, &read(lock)?)?;
+        }
+        if !offline && env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true") {
+            break;
+        }
+        let mut fetch = cargo(inner)?;
+        fetch.args(["fetch", "--quiet", "--target", target]);
+        if offline {
+            fetch.arg("--offline");
+        }
+        match run(&mut fetch) {
+            Ok(()) => return Ok(()),
+            Err(error) => failures.push_str(&format!("{error}\n")),
+        }
+    }
+    Err(format!("the preload library's dependencies are not to be had\n{failures}").into())
+}
+
+/// A call of cargo in the inner workspace, on which no setting of the outer build has an effect but the toolchain, the
+/// linker, the registries and the network's.
+fn cargo(inner: &Path) -> Result<Command> {
+    let mut command = Command::new(env::var_os("CARGO").ok_or("cargo has not said where it is")?);
+    command.current_dir(inner);
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(is_of_outer_build) {
+            command.env_remove(name);
+        }
+    }
+    // An empty value outranks what a configuration file says.
+    for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+        command.env(wrapper, "");
+    }
+    // No path of this machine in the library: the same sources give the same bytes.
+    let from = inner.to_str().ok_or("the build folder's path is not UTF-8")?;
+    command.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={from}=heaptally"));
+    command.env("CARGO_TARGET_DIR", inner.join("target"));
+    Ok(command)
+}
+
+fn is_of_outer_build(name: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "CARGO_INCREMENTAL",
+        "LLVM_PROFILE_FILE",
+        "TARGET",
+        "HOST",
+        "PROFILE",
+        "OPT_LEVEL",
+        "DEBUG",
+        "NUM_JOBS",
+        "OUT_DIR",
+        "CARGO_PRIMARY_PACKAGE",
+    ];
+    const PREFIXES: [&str; 12] = [
+        "CARGO_BUILD_",
+        "CARGO_PROFILE_",
+        "CARGO_CFG_",
+        "CARGO_FEATURE_",
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_UNSTABLE_",
+        "CARGO_LLVM_COV",
+        "CARGO_BIN_",
+        "CLIPPY_",
+        "__CARGO_",
+        "DEP_",
+    ];
+    NAMES.contains(&name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || (name.starts_with("CARGO_TARGET_") && !name.ends_with("_LINKER"))
+}
+
+/// The named sections of a TOML file, each with its header; what stands before the first header is left out.
+fn sections(text: &str, wanted: impl Fn(&str) -> bool) -> String {
+    let mut kept = String::new();
+    let mut keeps = false;
+    for line in text.lines() {
+        if let Some(header) = line.strip_prefix('[') {
+            keeps = wanted(header.trim_start_matches('[').split(']').next().unwrap_or_default());
+        }
+        if keeps {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// Has cargo run this script again when something there changes; returns the path without links.
+fn watch(path: &Path) -> Result<PathBuf> {
+    let real = path.canonicalize().map_err(|error| describe("find", path, &error))?;
+    println!("cargo::rerun-if-changed={}", real.display());
+    Ok(real)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?} failed ({}):\n{words}", output.status).into())
+}
+
+fn path_variable(name: &str) -> Result<PathBuf> {
+    env::var_os(name).map(PathBuf::from).ok_or_else(|| format!("cargo has not set {name}").into())
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| describe("read", path, &error))
+}
+
+/// Leaves an equal file alone, so that the inner build sees no change.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| describe("create", folder, &error))?;
+    }
+    fs::write(path, text).map_err(|error| describe("write", path, &error))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from).map_err(|error| describe("read", from, &error))?;
+    if fs::read(to).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    fs::write(to, bytes).map_err(|error| describe("write", to, &error))
+}
+
+fn link(to: &Path, at: &Path) -> Result<()> {
+    if fs::read_link(at).is_ok_and(|old| old == to) {
+        return Ok(());
+    }
+    remove(at)?;
+    symlink(to, at).map_err(|error| describe("link", at, &error))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(describe("remove", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn describe(action: &str, path: &Path, error: &std::io::Error) -> Box<dyn Error> {
+    format!("cannot {action} {}: {error}", path.display()).into()
+}

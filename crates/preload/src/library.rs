@@ -1,0 +1,42 @@
+//! The library as a whole: its constructor, and what a `no_std` library owes the compiler.
+#![expect(unsafe_code, reason = "a constructor and exported C functions")]
+
+use core::ffi::{c_int, c_void};
+
+use heaptally_runtime::{event, start};
+
+use crate::real::{REAL, is_known, prepare};
+
+/// Runs when the library has been loaded, after the first hooks at times.
+extern "C" fn construct() {
+    if is_known() || prepare() {
+        start::settle();
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = construct;
+
+/// `int dlclose(void *)`: afterwards code may have gone away.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    if !is_known() {
+        prepare();
+    }
+    // SAFETY: the real function's contract is the program's to keep.
+    let result = unsafe { REAL.dlclose(handle) }.unwrap_or(-1);
+    event::after_dlclose();
+    result
+}
+
+/// A panic in the recorder would be a fault of its own; it must not unwind into the program.
+///
+/// Only where the library itself is built, which is with `panic = "abort"`: the workspace's own builds check this crate
+/// as an ordinary Rust library, whose user brings the handler.
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}

@@ -1,0 +1,164 @@
+//! The call site of a stack: the innermost frame that the user can act on.
+//!
+//! Frames of allocators, of the recorder, of libc and of languages' standard libraries and run times are passed over;
+//! `rules/call_site.txt`, which is embedded, lists them and explains itself. A user's own list can be added with
+//! [`Rules::parse`] and [`Rules::extend`]. Dependencies are user code.
+//!
+//! ```text
+//! malloc                             entry point        passed over
+//! alloc::raw_vec::finish_grow        [function rust]    passed over
+//! Header::push_value                 in no list         the call site
+//! parse_line (inlined)
+//! main
+//! ```
+
+mod language;
+mod rule;
+
+pub use rule::Rules;
+
+use crate::model::{FrameKind, FunctionId, LocationId, ModuleId, Profile, StackId};
+
+/// The call site of one stack by the embedded rules: the location and the index of the line in it.
+///
+/// For many stacks make one [`CallSites`]: it looks at each function once.
+pub fn call_site(profile: &Profile, stack: StackId) -> Option<(LocationId, usize)> {
+    CallSites::new(profile, Rules::embedded()).of(stack)
+}
+
+/// Finds the call sites of a profile's stacks.
+#[derive(Debug)]
+pub struct CallSites<'p> {
+    profile: &'p Profile,
+    /// By function: whether it is in the lists.
+    functions: Vec<bool>,
+    /// By module.
+    modules: Vec<bool>,
+}
+
+impl<'p> CallSites<'p> {
+    /// Looks at the functions and modules of a profile.
+    pub fn new(profile: &'p Profile, rules: &Rules) -> Self {
+        Self {
+            profile,
+            functions: profile.functions.iter().map(|function| rules.lists_function(function)).collect(),
+            modules: profile.modules.iter().map(|module| rules.lists_module(&module.path)).collect(),
+        }
+    }
+
+    /// The call site of a stack: the location and the index of the line in it, innermost inlined frame first.
+    ///
+    /// Where every frame is in the lists, it is the innermost one that is not the entry point. A location without lines
+    /// has no line 0 either: then the address is all there is to name. `None` when there is no such frame, or no such
+    /// stack.
+    pub fn of(&self, stack: StackId) -> Option<(LocationId, usize)> {
+        let stack = self.profile.stacks.get(stack)?;
+        let mut innermost = None;
+        for &at in &stack.locations {
+            let Some(location) = self.profile.locations.get(at) else { continue };
+            if matches!(location.kind, FrameKind::EntryPoint | FrameKind::Elided) {
+                continue;
+            }
+            innermost = innermost.or(Some((at, 0)));
+            if location.kind == FrameKind::Signal
+                || location.module.is_some_and(|module| self.lists_module(module))
+            {
+                continue;
+            }
+            if location.lines.is_empty() {
+                return Some((at, 0));
+            }
+            if let Some(line) = location.lines.iter().position(|line| !self.lists_function(line.function)) {
+                return Some((at, line));
+            }
+        }
+        innermost
+    }
+
+    /// Whether a module is in the lists.
+    pub fn lists_module(&self, module: ModuleId) -> bool {
+        self.modules.get(module).copied().unwrap_or(false)
+    }
+
+    /// Whether a function is in the lists.
+    pub fn lists_function(&self, function: FunctionId) -> bool {
+        self.functions.get(function).copied().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Function, Line, Location, Module, Stack};
+
+    /// A profile of one stack. A frame is (module, kind, names of its lines from the innermost).
+    fn profile(frames: &[(&str, FrameKind, &[&str])]) -> Profile {
+        let mut profile = Profile::default();
+        let mut stack = Stack::default();
+        for (module, kind, names) in frames {
+            profile.modules.push(Module { path: (*module).to_owned(), ..Module::default() });
+            let mut location =
+                Location { module: Some(profile.modules.len() - 1), kind: *kind, ..Location::default() };
+            for name in *names {
+                profile.functions.push(Function {
+                    name: (*name).to_owned(),
+                    system_name: (*name).to_owned(),
+                    ..Function::default()
+                });
+                location.lines.push(Line { function: profile.functions.len() - 1, line: 1 });
+            }
+            stack.locations.push(profile.locations.len());
+            profile.locations.push(location);
+        }
+        profile.stacks.push(stack);
+        profile
+    }
+
+    #[test]
+    fn the_innermost_frame_of_the_user_is_found_within_inlined_ones() {
+        let profile = profile(&[
+            ("", FrameKind::EntryPoint, &["malloc"]),
+            ("/bin/bench", FrameKind::Return, &["alloc::raw_vec::finish_grow"]),
+            ("/bin/bench", FrameKind::Return, &["alloc::vec::Vec<T>::push", "header::push_value", "parse"]),
+            ("/bin/bench", FrameKind::Return, &["main"]),
+        ]);
+        assert_eq!(call_site(&profile, 0), Some((2, 1)));
+    }
+
+    #[test]
+    fn a_module_in_the_lists_is_passed_over_whatever_its_names() {
+        let profile = profile(&[
+            ("", FrameKind::EntryPoint, &["malloc"]),
+            ("/usr/lib/x86_64-linux-gnu/libc.so.6", FrameKind::Return, &[]),
+            ("/usr/lib/libpng16.so.16", FrameKind::Return, &[]),
+            ("/bin/bench", FrameKind::Return, &["main"]),
+        ]);
+        assert_eq!(call_site(&profile, 0), Some((2, 0)));
+    }
+
+    #[test]
+    fn where_all_frames_are_listed_the_innermost_stands_in() {
+        let profile = profile(&[
+            ("", FrameKind::EntryPoint, &["calloc"]),
+            ("/lib64/ld-linux-x86-64.so.2", FrameKind::Return, &["allocate_dtv"]),
+            ("/lib/libc.so.6", FrameKind::Return, &["pthread_create"]),
+        ]);
+        assert_eq!(call_site(&profile, 0), Some((1, 0)));
+    }
+
+    #[test]
+    fn a_stack_without_frames_has_none() {
+        assert_eq!(call_site(&profile(&[("", FrameKind::EntryPoint, &["malloc"])]), 0), None);
+        assert_eq!(call_site(&Profile::default(), 3), None);
+    }
+
+    #[test]
+    fn an_elided_middle_is_no_call_site() {
+        let profile = profile(&[
+            ("", FrameKind::EntryPoint, &["malloc"]),
+            ("", FrameKind::Elided, &[]),
+            ("/bin/bench", FrameKind::Return, &["recurse"]),
+        ]);
+        assert_eq!(call_site(&profile, 0), Some((2, 0)));
+    }
+}

@@ -1,0 +1,251 @@
+//! The lists, and the reading of a rule file.
+
+use std::sync::LazyLock;
+
+use super::language::{Language, language, qualified, type_path};
+use crate::Error;
+use crate::glob;
+use crate::model::Function;
+
+/// The lists of frames that are nobody's call site. The form of a rule file is told in `rules/call_site.txt`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    modules: Vec<String>,
+    files: Vec<String>,
+    symbols: Vec<String>,
+    functions: Vec<String>,
+    functions_rust: Vec<String>,
+    functions_cpp: Vec<String>,
+    functions_swift: Vec<String>,
+}
+
+/// The rule file that comes with heaptally.
+const EMBEDDED: &str = include_str!("../../rules/call_site.txt");
+
+impl Rules {
+    /// The rules that come with heaptally.
+    pub fn embedded() -> &'static Self {
+        // NOTE: a test reads the embedded file, so this cannot fail.
+        static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::parse(EMBEDDED).unwrap_or_default());
+        &RULES
+    }
+
+    /// Reads a rule file.
+    ///
+    /// # Errors
+    /// [`Error::Rule`] for an unknown section and for a pattern before the first one.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let mut rules = Self::default();
+        let mut section: Option<&mut Vec<String>> = None;
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let rule_error = |reason: String| Error::Rule { line: at + 1, reason };
+            let section_of = match line {
+                "[module]" => Some(&mut rules.modules),
+                "[file]" => Some(&mut rules.files),
+                "[symbol]" => Some(&mut rules.symbols),
+                "[function]" => Some(&mut rules.functions),
+                "[function rust]" => Some(&mut rules.functions_rust),
+                "[function c++]" => Some(&mut rules.functions_cpp),
+                "[function swift]" => Some(&mut rules.functions_swift),
+                // The kernel's module is called so.
+                "[vdso]" => None,
+                _ if line.starts_with('[') && line.ends_with(']') => {
+                    return Err(rule_error(format!("unknown section {}", line.escape_debug())));
+                }
+                _ => None,
+            };
+            match (section_of, &mut section) {
+                (Some(new), section) => *section = Some(new),
+                (None, Some(section)) => section.push(line.to_owned()),
+                (None, None) => {
+                    return Err(rule_error(format!(
+                        "{} stands before the first section",
+                        line.escape_debug()
+                    )));
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Adds the patterns of `other`.
+    pub fn extend(&mut self, other: &Self) {
+        self.modules.extend_from_slice(&other.modules);
+        self.files.extend_from_slice(&other.files);
+        self.symbols.extend_from_slice(&other.symbols);
+        self.functions.extend_from_slice(&other.functions);
+        self.functions_rust.extend_from_slice(&other.functions_rust);
+        self.functions_cpp.extend_from_slice(&other.functions_cpp);
+        self.functions_swift.extend_from_slice(&other.functions_swift);
+    }
+
+    /// Whether a module is listed, by its path.
+    pub fn lists_module(&self, path: &str) -> bool {
+        let file_name = path.rsplit_once('/').map_or(path, |(_, file_name)| file_name);
+        self.modules
+            .iter()
+            .any(|pattern| glob::matches(pattern, if pattern.contains('/') { path } else { file_name }))
+    }
+
+    /// Whether a function is listed, by its file or one of its names.
+    pub fn lists_function(&self, function: &Function) -> bool {
+        if any(&self.files, &function.file)
+            || any(&self.symbols, &function.system_name)
+            || any(&self.functions, &function.name)
+        {
+            return true;
+        }
+        let name = function.name.as_str();
+        match language(function) {
+            Language::Rust => self.lists_rust(name),
+            Language::Cpp { mangled: true } => false,
+            Language::Cpp { mangled: false } => any(&self.functions_cpp, name),
+            Language::Swift => any(&self.functions_swift, name),
+            Language::Other => {
+                self.lists_rust(name) || any(&self.functions_cpp, name) || any(&self.functions_swift, name)
+            }
+        }
+    }
+
+    /// Whether the lists hold a Rust function: both the type and the trait, where its name has them.
+    fn lists_rust(&self, name: &str) -> bool {
+        match qualified(name) {
+            Some((of_type, of_trait)) => {
+                self.lists_rust_type(of_type)
+                    && of_trait.is_none_or(|of_trait| self.lists_rust_type(of_trait))
+            }
+            None => any(&self.functions_rust, name),
+        }
+    }
+
+    fn lists_rust_type(&self, of_type: &str) -> bool {
+        type_path(of_type).is_none_or(|path| self.lists_rust(path))
+    }
+}
+
+fn any(patterns: &[String], text: &str) -> bool {
+    !text.is_empty() && patterns.iter().any(|pattern| glob::matches(pattern, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(name: &str, system_name: &str, file: &str) -> bool {
+        Rules::embedded().lists_function(&Function {
+            name: name.into(),
+            system_name: if system_name.is_empty() { name.into() } else { system_name.into() },
+            file: file.into(),
+            ..Function::default()
+        })
+    }
+
+    #[test]
+    fn the_embedded_file_is_valid() {
+        let rules = Rules::parse(EMBEDDED).unwrap();
+        assert!(rules.modules.contains(&"[vdso]".to_owned()));
+        assert!(!rules.functions_swift.is_empty());
+    }
+
+    #[test]
+    fn rust_paths_are_judged_by_type_and_trait() {
+        for std in [
+            "alloc::vec::Vec<T,A>::push",
+            "<alloc::string::String as core::clone::Clone>::clone",
+            "<T as core::convert::Into<U>>::into",
+            "<[T]>::to_vec",
+            "<&mut core::iter::Map<I, F> as core::iter::Iterator>::next",
+            "<<alloc::vec::Vec<T> as core::ops::Deref>::Target as core::fmt::Debug>::fmt",
+            "std::rt::lang_start::{{closure}}",
+            "hashbrown::raw::RawTable<T,A>::reserve_rehash",
+            "__rust_alloc",
+            "__rustc::__rust_realloc",
+        ] {
+            assert!(listed(std, "_RNv", ""), "{std}");
+        }
+        for user in [
+            "mine::Header::push_value",
+            "<mine::Header as core::clone::Clone>::clone",
+            "<alloc::vec::Vec<T> as mine::Extend>::extend",
+            "<&[mine::Header] as core::fmt::Debug>::fmt",
+            "serde_json::to_string",
+            "stdx::foo",
+            "coreutils::main",
+        ] {
+            assert!(!listed(user, "_RNv", ""), "{user}");
+        }
+    }
+
+    #[test]
+    fn a_blanket_impl_is_known_by_its_file() {
+        let name = "<mine::Header as alloc::string::ToString>::to_string";
+        assert!(!listed(name, "_RNv", "src/header.rs"));
+        assert!(listed(name, "_RNv", "/rustc/0123/library/alloc/src/string.rs"));
+        assert!(listed(
+            "push",
+            "",
+            "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/alloc/src/vec/mod.rs"
+        ));
+    }
+
+    #[test]
+    fn cpp_is_judged_by_its_mangled_name() {
+        assert!(listed("std::vector<int>::push_back(int&&)", "_ZNSt6vectorIiSaIiEE9push_backEOi", ""));
+        assert!(listed("std::string::reserve(unsigned long)", "_ZNSs7reserveEm", ""));
+        assert!(listed("operator new(unsigned long)", "_Znwm", ""));
+        // A user's template function whose return type is std's.
+        assert!(!listed("std::string make<int>(int)", "_Z4makeIiESsT_", ""));
+        // A user's namespace that has the name of a Rust crate.
+        assert!(!listed("core::Parser::parse()", "_ZN4core6Parser5parseEv", ""));
+        assert!(listed("_M_realloc_insert", "", "/usr/include/c++/12/bits/vector.tcc"));
+        assert!(!listed("mine::grow", "", "/src/vector.cc"));
+    }
+
+    #[test]
+    fn c_and_swift() {
+        assert!(listed("__libc_start_main_impl", "", ""));
+        assert!(!listed("xmalloc", "", "lib/xmalloc.c"));
+        assert!(listed("swift_allocObject", "", ""));
+        assert!(listed("Swift.Array.append(__owned A) -> ()", "$sSa6appendyyxnF", ""));
+        assert!(listed(
+            "generic specialization <Swift.Int> of Swift.Array.append(__owned A) -> ()",
+            "$sSa6appendyyxnFSi_Tg5",
+            ""
+        ));
+        assert!(!listed("(extension in mine):Swift.Array.twice() -> ()", "$sSa4mineE5twiceyyF", ""));
+        assert!(!listed("mine.Parser.parse() -> ()", "$s4mine6ParserV5parseyyF", ""));
+    }
+
+    #[test]
+    fn modules_are_known_by_file_name() {
+        let rules = Rules::embedded();
+        for path in
+            ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/libc-2.31.so", "/usr/lib/libstdc++.so.6.0.30", "[vdso]"]
+        {
+            assert!(rules.lists_module(path), "{path}");
+        }
+        for path in ["/usr/lib/libcurl.so.4", "/opt/libc/bench", "/usr/lib/libmine.so", "/bin/ld-bench"] {
+            assert!(!rules.lists_module(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_rule_file_with_an_unknown_section_is_refused_by_line() {
+        let error = Rules::parse("# x\n\n[modules]\nlibx.so").unwrap_err();
+        assert_eq!(error.to_string(), "rule file line 3: unknown section [modules]");
+        let error = Rules::parse("libx.so").unwrap_err();
+        assert_eq!(error.to_string(), "rule file line 1: libx.so stands before the first section");
+    }
+
+    #[test]
+    fn a_users_rules_are_added() {
+        let mut rules = Rules::embedded().clone();
+        rules.extend(&Rules::parse("[function]\nmine::wrap*\n[module]\n/opt/own/*").unwrap());
+        assert!(rules.lists_function(&Function { name: "mine::wrap_vec".into(), ..Function::default() }));
+        assert!(rules.lists_module("/opt/own/lib.so"));
+    }
+}

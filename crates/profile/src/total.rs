@@ -1,0 +1,280 @@
+//! Sums over a profile, and the check of the rows against the threads' own totals.
+
+use crate::model::{Capture, Counts, Profile, Window, WindowId};
+
+impl Counts {
+    /// Adds `other`; a sum that does not fit stays at the highest number.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            allocations,
+            bytes,
+            freed,
+            freed_bytes,
+            freed_later,
+            freed_later_bytes,
+            reallocs,
+            reallocs_in_place,
+            reallocs_moved,
+            temporary,
+            temporary_bytes,
+            failed,
+            reallocs_to_zero,
+        } = self;
+        for (sum, value) in [
+            (allocations, other.allocations),
+            (bytes, other.bytes),
+            (freed, other.freed),
+            (freed_bytes, other.freed_bytes),
+            (freed_later, other.freed_later),
+            (freed_later_bytes, other.freed_later_bytes),
+            (reallocs, other.reallocs),
+            (reallocs_in_place, other.reallocs_in_place),
+            (reallocs_moved, other.reallocs_moved),
+            (temporary, other.temporary),
+            (temporary_bytes, other.temporary_bytes),
+            (failed, other.failed),
+            (reallocs_to_zero, other.reallocs_to_zero),
+        ] {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    /// Blocks that were still live when the window ended: allocated − freed while it was open.
+    pub fn live(&self) -> u64 {
+        self.allocations.saturating_sub(self.freed)
+    }
+
+    /// The requested bytes of [`live`](Self::live).
+    pub fn live_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.freed_bytes)
+    }
+
+    /// Blocks that were still live when the program ended: allocated − all freed.
+    pub fn live_at_exit(&self) -> u64 {
+        self.live().saturating_sub(self.freed_later)
+    }
+
+    /// The requested bytes of [`live_at_exit`](Self::live_at_exit).
+    pub fn live_at_exit_bytes(&self) -> u64 {
+        self.live_bytes().saturating_sub(self.freed_later_bytes)
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Window {
+    /// A count per iteration; `None` when there was no iteration.
+    pub fn per_iteration(&self, count: u64) -> Option<f64> {
+        (self.iterations > 0).then(|| count as f64 / self.iterations as f64)
+    }
+}
+
+/// How many allocations were walked how. A sum over events, not over stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaptureEvents {
+    /// To the start, by unwind information alone.
+    pub complete: u64,
+    /// To the start, with at least one step by a frame pointer.
+    pub frame_pointer: u64,
+    /// Stopped elsewhere.
+    pub cut: u64,
+}
+
+impl CaptureEvents {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.complete.saturating_add(self.frame_pointer).saturating_add(self.cut)
+    }
+
+    /// Counts `events` more that were walked as `capture` says.
+    pub fn add(&mut self, capture: Capture, events: u64) {
+        let sum = match capture {
+            Capture::Complete => &mut self.complete,
+            Capture::FramePointer => &mut self.frame_pointer,
+            Capture::Cut => &mut self.cut,
+        };
+        *sum = sum.saturating_add(events);
+    }
+}
+
+/// Which sum differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// Allocations.
+    Allocations,
+    /// Requested bytes.
+    Bytes,
+    /// Blocks freed, whenever.
+    Freed,
+    /// Their bytes.
+    FreedBytes,
+}
+
+/// A window whose rows and whose threads do not add up to the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SumMismatch {
+    /// The window.
+    pub window: WindowId,
+    /// Which sum.
+    pub sum: Sum,
+    /// What the rows add up to.
+    pub rows: u64,
+    /// What the threads add up to.
+    pub threads: u64,
+    /// Allocations of the window whose stack was not recorded: by so many the threads may be ahead.
+    pub lost: u64,
+}
+
+impl Profile {
+    /// The sum of the rows of each window, by [`WindowId`].
+    pub fn window_counts(&self) -> Vec<Counts> {
+        let mut sums = vec![Counts::default(); self.windows.len()];
+        for row in &self.rows {
+            if let Some(sum) = sums.get_mut(row.window) {
+                sum.add(&row.counts);
+            }
+        }
+        sums
+    }
+
+    /// How the allocations of each window were walked, by [`WindowId`].
+    pub fn window_captures(&self) -> Vec<CaptureEvents> {
+        let mut sums = vec![CaptureEvents::default(); self.windows.len()];
+        for row in &self.rows {
+            if let (Some(sum), Some(stack)) = (sums.get_mut(row.window), self.stacks.get(row.stack)) {
+                sum.add(stack.capture, row.counts.allocations);
+            }
+        }
+        sums
+    }
+
+    /// Compares what the rows add up to with what the threads counted by themselves, and returns what differs.
+    ///
+    /// Allocations whose stack was lost are in the threads' totals only, so the threads may be ahead by as many. Where
+    /// thread totals are known to be short, they may be behind. A profile without threads has nothing to compare.
+    pub fn check_sums(&self) -> Vec<SumMismatch> {
+        if self.threads.is_empty() {
+            return Vec::new();
+        }
+        let rows = self.window_counts();
+        let mut threads = vec![Counts::default(); self.windows.len()];
+        for thread in &self.threads {
+            for (&window, total) in &thread.totals {
+                if let Some(sum) = threads.get_mut(window) {
+                    sum.add(&Counts {
+                        allocations: total.allocations,
+                        bytes: total.bytes,
+                        freed: total.freed,
+                        freed_bytes: total.freed_bytes,
+                        ..Counts::default()
+                    });
+                }
+            }
+        }
+        let short = self.losses.thread_totals > 0 || self.losses.thread > 0;
+        let mut mismatches = Vec::new();
+        for (window, (rows, threads)) in rows.iter().zip(&threads).enumerate() {
+            let lost = self.windows.get(window).map_or(0, |window| window.lost);
+            // Of lost allocations the number is known, their bytes and frees are not.
+            let unbounded = if lost > 0 { u64::MAX } else { 0 };
+            let mut compare = |sum, rows: u64, threads: u64, ahead: u64| {
+                let behind = threads < rows && !short;
+                if behind || threads > rows.saturating_add(ahead) {
+                    mismatches.push(SumMismatch { window, sum, rows, threads, lost });
+                }
+            };
+            compare(Sum::Allocations, rows.allocations, threads.allocations, lost);
+            compare(Sum::Bytes, rows.bytes, threads.bytes, unbounded);
+            if self.environment.lifetimes {
+                let freed = rows.freed.saturating_add(rows.freed_later);
+                let freed_bytes = rows.freed_bytes.saturating_add(rows.freed_later_bytes);
+                compare(Sum::Freed, freed, threads.freed, unbounded);
+                compare(Sum::FreedBytes, freed_bytes, threads.freed_bytes, unbounded);
+            }
+        }
+        mismatches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Image, Row, Stack, ThreadLife, ThreadTotal};
+
+    fn profile(allocations: u64, bytes: u64, total: ThreadTotal) -> Profile {
+        Profile {
+            images: vec![Image::default()],
+            windows: vec![Window { iterations: 4, ..Window::default() }],
+            stacks: vec![Stack::default(), Stack { capture: Capture::Cut, ..Stack::default() }],
+            rows: vec![
+                Row { counts: Counts { allocations: 1, bytes: 10, ..Counts::default() }, ..Row::default() },
+                Row {
+                    counts: Counts { allocations, bytes, ..Counts::default() },
+                    stack: 1,
+                    ..Row::default()
+                },
+            ],
+            threads: vec![ThreadLife { totals: [(0, total)].into(), ..ThreadLife::default() }],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn equal_sums_are_no_mismatch() {
+        let total = ThreadTotal { allocations: 3, bytes: 30, ..ThreadTotal::default() };
+        assert_eq!(profile(2, 20, total).check_sums(), []);
+    }
+
+    #[test]
+    fn a_row_too_many_is_a_mismatch() {
+        let total = ThreadTotal { allocations: 3, bytes: 40, ..ThreadTotal::default() };
+        let found = profile(3, 30, total).check_sums();
+        assert_eq!(found, [SumMismatch { window: 0, sum: Sum::Allocations, rows: 4, threads: 3, lost: 0 }]);
+    }
+
+    #[test]
+    fn threads_may_be_ahead_by_what_was_lost_and_no_more() {
+        let total = ThreadTotal { allocations: 5, bytes: 99, ..ThreadTotal::default() };
+        let mut profile = profile(2, 20, total);
+        profile.windows[0].lost = 2;
+        assert_eq!(profile.check_sums(), []);
+        profile.windows[0].lost = 1;
+        assert_eq!(profile.check_sums().len(), 1);
+    }
+
+    #[test]
+    fn frees_are_compared_only_where_blocks_were_followed() {
+        let total = ThreadTotal { allocations: 3, bytes: 30, freed: 1, freed_bytes: 10 };
+        let mut profile = profile(2, 20, total);
+        assert_eq!(profile.check_sums(), []);
+        profile.environment.lifetimes = true;
+        assert_eq!(profile.check_sums().len(), 2);
+        profile.rows[0].counts.freed_later = 1;
+        profile.rows[0].counts.freed_later_bytes = 10;
+        assert_eq!(profile.check_sums(), []);
+    }
+
+    #[test]
+    fn captures_are_weighed_by_events() {
+        let events = profile(9, 20, ThreadTotal::default()).window_captures();
+        assert_eq!(events, [CaptureEvents { complete: 1, frame_pointer: 0, cut: 9 }]);
+    }
+
+    #[test]
+    fn live_is_what_was_not_freed_and_never_negative() {
+        let counts = Counts { allocations: 5, freed: 2, freed_later: 1, ..Counts::default() };
+        assert_eq!((counts.live(), counts.live_at_exit()), (3, 2));
+        let odd = Counts { allocations: 1, freed: 2, ..Counts::default() };
+        assert_eq!(odd.live(), 0);
+    }
+
+    #[test]
+    fn three_in_ten_iterations_are_not_zero() {
+        let window = Window { iterations: 10, ..Window::default() };
+        assert_eq!(window.per_iteration(3), Some(0.3));
+        assert_eq!(Window::default().per_iteration(3), None);
+    }
+}

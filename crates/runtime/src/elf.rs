@@ -1,0 +1,112 @@
+//! The little of ELF that the recorder reads in loaded objects: the build-id note, and a symbol look-up that takes no
+//! lock (`dlsym` takes the loader's, for which another thread may be waiting that waits for us).
+#![expect(unsafe_code, reason = "reads loaded objects")]
+
+use core::ffi::{CStr, c_char};
+use core::slice;
+
+const NT_GNU_BUILD_ID: u32 = 3;
+const DT_NULL: i64 = 0;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
+
+/// The build-id in a range of notes; empty when there is none.
+///
+/// # Safety
+/// The range is readable and stays so while the result is used.
+pub(crate) unsafe fn build_id(notes: *const u8, len: usize) -> &'static [u8] {
+    // SAFETY: by the caller.
+    let mut rest: &'static [u8] = unsafe { slice::from_raw_parts(notes, len) };
+    while let Some((head, body)) = rest.split_first_chunk::<12>() {
+        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (name_len, desc_len, kind) = (word(0) as usize, word(4) as usize, word(8));
+        let name_end = name_len.next_multiple_of(4);
+        let Some(desc_end) = name_end.checked_add(desc_len) else { break };
+        let (Some(name), Some(desc)) = (body.get(..name_len), body.get(name_end..desc_end)) else { break };
+        if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
+            return desc;
+        }
+        rest = body.get(desc_end.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    &[]
+}
+
+/// The address of a function that a loaded object defines, by its GNU hash table.
+///
+/// An indirect function (IFUNC) is not one: its address is known to the loader only.
+pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
+    let (mut strings, mut symbols, mut hashes) = (0, 0, 0);
+    let mut entry = dynamic as *const [i64; 2];
+    if entry.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: a loaded object's dynamic section is readable and ends with DT_NULL.
+        let [tag, value] = unsafe { entry.read() };
+        // The loader has added the bias to these addresses, but in the vdso and in old loaders: both ways are taken.
+        let address = if (value as u64) < bias { bias + value as u64 } else { value as u64 };
+        match tag {
+            DT_NULL => break,
+            DT_STRTAB => strings = address,
+            DT_SYMTAB => symbols = address,
+            DT_GNU_HASH => hashes = address,
+            _ => {}
+        }
+        // SAFETY: as above; this was not the last one.
+        entry = unsafe { entry.add(1) };
+    }
+    if strings == 0 || symbols == 0 || hashes == 0 {
+        return None;
+    }
+    // SAFETY: the three tables are those of one loaded object.
+    unsafe { search(bias, strings, symbols as *const Symbol, hashes as *const u32, name) }
+}
+
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+/// # Safety
+/// The tables are those of one loaded object.
+unsafe fn search(bias: u64, strings: u64, symbols: *const Symbol, hashes: *const u32, name: &CStr) -> Option<u64> {
+    let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+    // SAFETY: the table begins with four words: buckets, first symbol, words of the filter, and a shift.
+    let [buckets, first, filter_words] = unsafe { hashes.cast::<[u32; 3]>().read() };
+    if buckets == 0 {
+        return None;
+    }
+    // SAFETY: the filter, of 64-bit words, and the buckets follow.
+    let bucket_table = unsafe { hashes.add(4 + filter_words as usize * 2) };
+    // SAFETY: the bucket's number is below their count.
+    let mut symbol = unsafe { bucket_table.add((hash % buckets) as usize).read() };
+    if symbol < first {
+        return None;
+    }
+    loop {
+        // SAFETY: the chain follows the buckets, and has a word for each symbol from `first` on.
+        let link = unsafe { bucket_table.add((buckets + symbol - first) as usize).read() };
+        if (link | 1) == (hash | 1) {
+            // SAFETY: the chain names symbols that exist.
+            let entry = unsafe { &*symbols.add(symbol as usize) };
+            // SAFETY: a symbol's name is a string in the object's string table.
+            let found = unsafe { CStr::from_ptr((strings + u64::from(entry.name)) as *const c_char) };
+            let kind = entry.info & 15;
+            if entry.section != 0 && kind == STT_FUNC && kind != STT_GNU_IFUNC && found == name {
+                return Some(bias.wrapping_add(entry.value));
+            }
+        }
+        if link & 1 == 1 {
+            return None;
+        }
+        symbol += 1;
+    }
+}

@@ -1,0 +1,314 @@
+//! What the hooks tell: allocations, frees, window calls.
+#![expect(unsafe_code, reason = "walks the calling thread's stack")]
+
+use core::ffi::c_char;
+
+use heaptally_segment::layout::{EntryPoint, Root};
+use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
+use heaptally_unwind::{End, FrameState, Walk};
+
+use crate::local::{IDLE, IN_ALLOCATOR, Local, RECORDING, local};
+use crate::recorder::{CodeView, Recorder, recorder};
+use crate::start::bytes;
+use crate::thread::ThreadState;
+
+/// The caller of an allocation function, at that function's first instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// The stack pointer: it points to the return address.
+    pub sp: u64,
+    /// The frame pointer register, whatever the caller uses it for.
+    pub bp: u64,
+}
+
+/// A hook's turn: from before the real function until after recording.
+///
+/// While one lives, what the thread calls (or a signal handler on it) is not the program's own call.
+#[derive(Debug)]
+pub struct Turn {
+    recorder: &'static Recorder,
+    local: *mut Local,
+}
+
+/// What a hook is to do.
+#[derive(Debug)]
+pub enum Admission {
+    /// Call the real function and record.
+    Record(Turn),
+    /// Call the real function only.
+    Pass,
+}
+
+/// Asks for a turn. `is_allocation` says whether a refusal is a loss to count.
+#[inline(always)]
+pub fn enter(is_allocation: bool) -> Admission {
+    let Some(recorder) = recorder() else { return Admission::Pass };
+    let local = local();
+    if local.busy != IDLE {
+        if is_allocation && local.busy == RECORDING {
+            recorder.tally.lose_reentrant();
+        }
+        return Admission::Pass;
+    }
+    local.busy = IN_ALLOCATOR;
+    Admission::Record(Turn { recorder, local })
+}
+
+impl Drop for Turn {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.local().busy = IDLE;
+    }
+}
+
+impl Turn {
+    #[inline(always)]
+    fn local(&self) -> &'static mut Local {
+        // SAFETY: a turn stays on the thread that took it.
+        unsafe { &mut *self.local }
+    }
+
+    /// The real function has returned: from here on the thread is in the recorder.
+    #[inline(always)]
+    fn recording(&self) -> &'static mut Local {
+        let local = self.local();
+        local.busy = RECORDING;
+        local
+    }
+
+    /// A successful allocation.
+    #[inline(always)]
+    pub fn allocated(&self, caller: Caller, entry_point: EntryPoint, block: usize, size: u64, kind: Allocation) {
+        let local = self.recording();
+        let recorder = self.recorder;
+        with_thread(recorder, local, |thread| {
+            let entered = recorder.tally.current(thread.tally());
+            if entered.window == 0 {
+                recorder.tally.passed(block);
+                return;
+            }
+            let event = event(recorder, thread, caller, entry_point, entered);
+            recorder.tally.allocated(thread.tally(), event, block, size, kind);
+        });
+    }
+
+    /// An allocation that got no memory.
+    #[cold]
+    pub fn failed(&self, caller: Caller, entry_point: EntryPoint) {
+        self.told(caller, entry_point, |tally, thread, event| tally.failed(thread.tally(), event));
+    }
+
+    /// A realloc to size 0 that freed its block.
+    #[cold]
+    pub fn reallocated_to_zero(&self, caller: Caller, entry_point: EntryPoint) {
+        self.told(caller, entry_point, |tally, thread, event| tally.reallocated_to_zero(thread.tally(), event));
+    }
+
+    fn told(
+        &self,
+        caller: Caller,
+        entry_point: EntryPoint,
+        tell: impl FnOnce(&'static Tally, &mut ThreadState, Event),
+    ) {
+        let local = self.recording();
+        let recorder = self.recorder;
+        with_thread(recorder, local, |thread| {
+            let entered = recorder.tally.current(thread.tally());
+            if entered.window != 0 {
+                let event = event(recorder, thread, caller, entry_point, entered);
+                tell(&recorder.tally, thread, event);
+            }
+        });
+    }
+
+    /// Whether a block is what this thread's latest recorded allocation gave.
+    pub fn is_latest(&self, block: usize) -> bool {
+        self.recorder.thread(self.local()).is_some_and(|thread| thread.tally().is_latest(block))
+    }
+
+    /// Forgets a block that is about to be given back or moved.
+    #[inline(always)]
+    pub fn take_block(&self, block: usize) -> Option<Block> {
+        self.recorder.tally.take_block(block)
+    }
+
+    /// It was not given back after all.
+    #[cold]
+    pub fn keep(&self, address: usize, block: Option<Block>) {
+        if let Some(block) = block {
+            self.recorder.tally.keep(address, block);
+        }
+    }
+
+    /// A block was given back, or is about to be.
+    #[inline(always)]
+    pub fn freed(&self, address: usize, known: Option<Block>, kind: FreeKind) {
+        let local = self.recording();
+        let recorder = self.recorder;
+        // A thread that only frees what was never recorded needs no state.
+        let thread = if known.is_none() && local.thread.is_null() { None } else { recorder.thread(local) };
+        recorder.tally.freed(thread.map(|thread| thread.tally()), address, known, kind);
+        self.local().busy = IN_ALLOCATOR;
+    }
+}
+
+/// A free inside a turn (a signal handler, or the allocator's own): charged without the thread's state.
+#[inline(always)]
+pub fn freed_inside(address: usize) {
+    if let Some(recorder) = recorder()
+        && let Some(block) = recorder.tally.take_block(address)
+    {
+        recorder.tally.freed(None, address, Some(block), FreeKind::Free);
+    }
+}
+
+/// Runs with the thread's state; without one (the thread has ended, but for its last calls) with the one that all
+/// such threads share.
+#[inline(always)]
+fn with_thread(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&mut ThreadState)) {
+    match recorder.thread(local) {
+        Some(thread) => run(thread),
+        None => with_late(recorder, run),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn with_late(recorder: &'static Recorder, run: impl FnOnce(&mut ThreadState)) {
+    let mut late = recorder.late.lock();
+    if late.0.is_null() {
+        late.0 = recorder.take_thread().unwrap_or(core::ptr::null_mut());
+    }
+    if late.0.is_null() {
+        recorder.tally.lose_thread();
+        return;
+    }
+    // SAFETY: the lock is held, so the state is this thread's for now.
+    let thread = unsafe { &mut *late.0 };
+    // SAFETY: each state has its walk memory behind it. The stack is another than the last one's.
+    unsafe { (*thread.walk).forget() };
+    run(thread);
+}
+
+#[inline(always)]
+fn event(
+    recorder: &'static Recorder,
+    thread: &mut ThreadState,
+    caller: Caller,
+    entry_point: EntryPoint,
+    entered: Entered,
+) -> Event {
+    // SAFETY: each state has its walk memory behind it, used by its thread alone.
+    let walk_memory = unsafe { &mut *thread.walk };
+    let code = CodeView { recorder, thread };
+    // SAFETY: `sp` points to the return address of the hook's own caller.
+    let pc = unsafe { (caller.sp as *const u64).read() };
+    let state = FrameState { pc, sp: caller.sp + 8, bp: caller.bp };
+    // SAFETY: the state is that of a frame of the calling thread, which stays while we are called from it.
+    let Walk { end, kept } = unsafe { recorder.unwinder(&code).walk(walk_memory, state) };
+    #[cfg(feature = "oracle")]
+    crate::oracle::compare(recorder, &code, walk_memory, state, end);
+    let leaf = recorder.tally.stack(
+        walk_memory.entries_mut(),
+        kept,
+        root(end),
+        |entry| entry.address,
+        |entry| &mut entry.node,
+    );
+    if leaf.is_none() {
+        walk_memory.forget();
+    }
+    let start =
+        if thread.tally().wants_start() { walk_memory.entries().get(2).map_or(0, |entry| entry.address) } else { 0 };
+    Event { entered, leaf, entry_point, start }
+}
+
+#[inline(always)]
+fn root(end: End) -> Root {
+    match end {
+        End::Complete => Root::Complete,
+        End::CutNoInformation => Root::CutNoInformation,
+        End::CutBadInformation => Root::CutBadInformation,
+        End::CutBadStack => Root::CutBadStack,
+        End::CutDepth => Root::CutDepth,
+    }
+}
+
+/// Runs a window call, unless the thread is inside the recorder.
+fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Local, &[u8])) {
+    let Some(recorder) = recorder() else { return };
+    let local = local();
+    if local.busy != IDLE {
+        recorder.tally.header().lost_window_calls.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: the program passes a C string, by the function's contract.
+    if let Some(name) = unsafe { bytes(name) } {
+        local.busy = RECORDING;
+        call(recorder, local, name);
+        local.busy = IDLE;
+    }
+}
+
+/// `heaptally_window_begin`
+pub fn window_begin(name: *const c_char) {
+    window_call(name, |recorder, _, name| recorder.tally.window_begin(name));
+}
+
+/// `heaptally_window_end`
+pub fn window_end(name: *const c_char) {
+    window_call(name, |recorder, _, name| recorder.tally.window_end(name));
+}
+
+/// `heaptally_thread_window_begin`
+pub fn thread_window_begin(name: *const c_char) {
+    window_call(name, |recorder, local, name| match recorder.thread(local) {
+        Some(thread) => recorder.tally.thread_window_begin(thread.tally(), name),
+        None => recorder.tally.lose_thread(),
+    });
+}
+
+/// `heaptally_thread_window_end`
+pub fn thread_window_end(name: *const c_char) {
+    window_call(name, |recorder, local, name| {
+        if let Some(thread) = recorder.thread(local) {
+            recorder.tally.thread_window_end(thread.tally(), name);
+        }
+    });
+}
+
+/// `heaptally_window_iterations`
+pub fn window_iterations(name: *const c_char, count: u64) {
+    window_call(name, |recorder, _, name| recorder.tally.window_iterations(name, count));
+}
+
+/// `heaptally_pause`
+pub fn pause() {
+    window_call(c"".as_ptr(), |recorder, local, _| {
+        if let Some(thread) = recorder.thread(local) {
+            recorder.tally.pause(thread.tally());
+        }
+    });
+}
+
+/// `heaptally_resume`
+pub fn resume() {
+    window_call(c"".as_ptr(), |recorder, local, _| {
+        if let Some(thread) = recorder.thread(local) {
+            recorder.tally.resume(thread.tally());
+        }
+    });
+}
+
+/// Runs with this thread's allocations taken for the recorder's own: they are neither recorded nor counted as lost.
+pub fn quietly(run: impl FnOnce()) {
+    let local = local();
+    let before = core::mem::replace(&mut local.busy, IN_ALLOCATOR);
+    run();
+    local.busy = before;
+}
+
+/// After a `dlclose`.
+pub fn after_dlclose() {
+    crate::loader::after_dlclose();
+}

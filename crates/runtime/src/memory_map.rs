@@ -1,0 +1,66 @@
+//! `/proc/self/maps`, for the rare questions that the module table cannot answer: where does this thread's stack end,
+//! and is that address code although it lies in no loaded object?
+
+use crate::sys::File;
+
+/// One line of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) is_code: bool,
+}
+
+/// How many bytes are read at a time. The lines are longer than what is kept of them only by their paths.
+pub(crate) const BUFFER_BYTES: usize = 2048;
+
+/// The mapping that holds an address; `None` also when the map cannot be read.
+pub(crate) fn find(address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapping> {
+    let file = File::open(c"/proc/self/maps", false)?;
+    let mut line = Line::default();
+    loop {
+        let len = file.read(buffer);
+        let part = buffer.get(..len).filter(|part| !part.is_empty())?;
+        for byte in part {
+            if let Some(mapping) = line.push(*byte)
+                && mapping.start <= address
+                && address < mapping.end
+            {
+                return Some(mapping);
+            }
+        }
+    }
+}
+
+/// A line as far as it was read: `start-end rwxp …`.
+#[derive(Default)]
+struct Line {
+    numbers: [u64; 2],
+    field: usize,
+    at: usize,
+    is_code: bool,
+}
+
+impl Line {
+    fn push(&mut self, byte: u8) -> Option<Mapping> {
+        match byte {
+            b'\n' => {
+                let done = core::mem::take(self);
+                return Some(Mapping { start: done.numbers[0], end: done.numbers[1], is_code: done.is_code });
+            }
+            b'-' if self.field == 0 => self.field = 1,
+            b' ' if self.field < 3 => {
+                self.field = self.field.max(1) + 1;
+                self.at = 0;
+            }
+            b'x' if self.field == 2 && self.at == 2 => self.is_code = true,
+            _ if self.field == 2 => self.at += 1,
+            _ if self.field < 2 => {
+                let digit = char::from(byte).to_digit(16).unwrap_or(0);
+                self.numbers[self.field] = (self.numbers[self.field] << 4) | u64::from(digit);
+            }
+            _ => {}
+        }
+        None
+    }
+}

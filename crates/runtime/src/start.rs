@@ -1,0 +1,314 @@
+//! The recorder's start in a process: finds the segment, takes an area, lays the tables over it.
+#![expect(unsafe_code, reason = "maps the segment")]
+
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::MaybeUninit;
+use core::slice;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use heaptally_segment::layout::{
+    AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR,
+    FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES,
+    FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, ROWS,
+    Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+};
+use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
+use heaptally_unwind::RuleCache;
+
+use crate::module_table::ModuleTable;
+use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
+use crate::thread::{FreeThreads, ThreadEnd, end_thread};
+use crate::{armed, environment, loader, module_table, sys};
+
+/// Nobody has tried yet.
+const UNTRIED: u32 = 0;
+/// A thread is starting the recorder.
+const STARTING: u32 = 1;
+/// The recorder was started, or there is nothing to record into.
+const DONE: u32 = 2;
+
+static STAGE: AtomicU32 = AtomicU32::new(UNTRIED);
+
+/// The functions behind the recorder's own, as far as the start has to know them.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// The recorder's `malloc`.
+    pub own_malloc: usize,
+    /// The `malloc` that the program's calls reach, by the loader's look-up.
+    pub reached_malloc: usize,
+    /// The `malloc` behind the recorder's.
+    pub next_malloc: usize,
+    /// The `operator new` behind the recorder's; 0: none is loaded.
+    pub next_new: usize,
+}
+
+/// Starts the recorder, if that was not tried. Whoever comes meanwhile goes on without it.
+///
+/// Only to be called when this library has been relocated.
+pub fn start(surroundings: impl FnOnce() -> Surroundings) {
+    if STAGE.compare_exchange(UNTRIED, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return;
+    }
+    if let Some(path) = environment::segment_path() {
+        attach(path, &surroundings());
+    }
+    STAGE.store(DONE, Ordering::Release);
+}
+
+/// Whether the start is over, with or without a recorder.
+#[inline]
+pub fn is_started() -> bool {
+    STAGE.load(Ordering::Acquire) == DONE
+}
+
+/// What has to wait for the program's own start-up: called once, from the library's constructor.
+pub fn settle() {
+    environment::restore();
+    let Some(recorder) = recorder() else { return };
+    if loader::watch() {
+        recorder.is_loader_watched.store(1, Ordering::Release);
+        recorder.tally.header().flags.fetch_or(FLAG_LOADER_WATCHED, Ordering::Release);
+    }
+    #[cfg(feature = "oracle")]
+    crate::oracle::start(recorder);
+    // What was loaded between the first hook and here.
+    recorder.update_modules();
+}
+
+fn attach(path: &CStr, surroundings: &Surroundings) {
+    let Some(file) = sys::File::open(path, true) else { return };
+    let first = sys::map_shared(file.number(), 0, PAGE);
+    if first.is_null() || !sys::open_pages(first, PAGE as usize) {
+        return;
+    }
+    // SAFETY: the page is mapped for good; the command wrote it before the program started.
+    let head: &'static FileHeader = unsafe { &*first.cast::<FileHeader>() };
+    if head.magic != MAGIC || head.version != VERSION || head.area_bytes != AREA_BYTES {
+        return;
+    }
+    let ordinal = head.areas_taken.fetch_add(1, Ordering::AcqRel);
+    if ordinal >= head.area_limit {
+        return;
+    }
+    let Some((map, is_small)) = map_area(&file, FIRST_AREA + u64::from(ordinal) * AREA_BYTES) else {
+        head.refused.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    // SAFETY: `map_area` opened the header's page.
+    let header = unsafe { &*map.header.base.cast::<AreaHeader>() };
+    header.pid.store(sys::pid(), Ordering::Relaxed);
+    header.ordinal.store(ordinal, Ordering::Relaxed);
+    header.state.store(STATE_ATTACHING, Ordering::Release);
+    if is_small {
+        header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
+    }
+    let cache = sys::map_private(RuleCache::BYTES);
+    if cache.is_null() {
+        head.refused.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: the memory is new, zeroed, large enough and stays.
+    let cache = unsafe { RuleCache::from_memory(cache) };
+    let has_libc_malloc = module_table::is_in_libc(surroundings.next_malloc as u64);
+    let options = Options {
+        lifetimes: head.options & OPTION_NO_LIFETIMES == 0,
+        only: (head.options & OPTION_NAMED_WINDOWS != 0)
+            .then(|| head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES])),
+        spacing: if has_libc_malloc { 4 } else { 3 },
+    };
+    let os = Os { map: sys::map_private, open: sys::open_pages, thread: sys::thread };
+    // SAFETY: the area was taken by an atomic counter, so it is ours; its mappings stay.
+    let tally = unsafe { Tally::new(&map, os, options) };
+    let recorder = set(Recorder {
+        tally,
+        cache,
+        modules: ModuleTable::new(Pages::new(map.modules, os)),
+        generation: AtomicU32::new(1),
+        coroutine_start: coroutine_start(),
+        loader_start: loader_start(),
+        other_code: OtherCode::new(),
+        thread_end: thread_end(),
+        free_threads: Spin::new(FreeThreads(core::ptr::null_mut())),
+        late: Spin::new(Late(core::ptr::null_mut())),
+        options: head.options,
+        is_loader_watched: AtomicU32::new(0),
+    });
+    recorder.modules.update(&recorder.tally);
+    describe(recorder, header, surroundings, has_libc_malloc);
+    if armed::arm() {
+        header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
+    } else {
+        watch_forks();
+    }
+    header.state.store(STATE_ATTACHED, Ordering::Release);
+}
+
+/// Maps each of an area's tables, smaller ones where the address space is limited.
+fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
+    // With a limit the program needs the room itself: the tables together take a sixteenth of it.
+    let limit = sys::address_space_limit();
+    let table = |region: Region| {
+        let share = limit.map_or(region.bytes, |limit| {
+            let scaled = u128::from(region.bytes) * u128::from(limit / 16) / u128::from(AREA_BYTES);
+            (scaled as u64).next_multiple_of(PAGE).clamp(16 * PAGE, region.bytes)
+        });
+        // A table is at least one page; a mapping as large as the layout may be refused for other reasons.
+        let mut bytes = share.min(region.bytes);
+        loop {
+            let base = sys::map_shared(file.number(), area + region.offset, bytes);
+            if !base.is_null() {
+                return Some(TableMap { base, bytes });
+            }
+            bytes = (bytes / 4).next_multiple_of(PAGE);
+            if bytes <= PAGE {
+                return None;
+            }
+        }
+    };
+    let map = AreaMap {
+        header: table(HEADER)?,
+        windows: table(WINDOWS)?,
+        rows: table(ROWS)?,
+        nodes: table(NODES)?,
+        modules: table(MODULES)?,
+        strings: table(STRINGS)?,
+        threads: table(THREADS)?,
+        totals: table(TOTALS)?,
+        directories: table(DIRECTORIES)?,
+        counters: table(COUNTERS)?,
+    };
+    sys::open_pages(map.header.base, PAGE as usize).then_some((map, limit.is_some()))
+}
+
+/// Writes what the report says of the image.
+fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, has_libc_malloc: bool) {
+    let mut flags = 0;
+    if surroundings.reached_malloc == surroundings.own_malloc {
+        flags |= FLAG_MALLOC_IS_OURS;
+    } else if let Some((offset, len)) = recorder.modules.path_of(surroundings.reached_malloc as u64) {
+        header.foreign_path.store(offset, Ordering::Relaxed);
+        header.foreign_path_len.store(len, Ordering::Relaxed);
+    }
+    if has_libc_malloc {
+        flags |= FLAG_LIBC_ALLOCATOR;
+    }
+    if let Some((offset, len)) = recorder.modules.path_of(surroundings.next_malloc as u64) {
+        header.allocator_path.store(offset, Ordering::Relaxed);
+        header.allocator_path_len.store(len, Ordering::Relaxed);
+    }
+    if surroundings.next_new != 0 {
+        flags |= if recorder.is_runtime_new(surroundings.next_new) { FLAG_NEW_IS_RUNTIME } else { FLAG_NEW_IS_ALLOCATOR };
+    }
+    let mut path = [0; 1024];
+    let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
+    if let Some(offset) = path.get(..len).and_then(|path| recorder.tally.intern(path)) {
+        header.image_path.store(offset, Ordering::Relaxed);
+        header.image_path_len.store(len as u32, Ordering::Relaxed);
+    }
+    // SAFETY: the function has no arguments and returns a constant string.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) }.to_bytes();
+    for (at, byte) in version.iter().take(header.libc_version_words.len() * 4).enumerate() {
+        let word = &header.libc_version_words[at / 4];
+        word.store(word.load(Ordering::Relaxed) | (u32::from(*byte) << (at % 4 * 8)), Ordering::Relaxed);
+    }
+    header.flags.fetch_or(flags, Ordering::Release);
+}
+
+/// The C library's functions for a destructor per thread; absent in old programs that are not linked to threads.
+fn thread_end() -> Option<ThreadEnd> {
+    type Create = unsafe extern "C" fn(*mut u32, Option<unsafe extern "C" fn(*mut c_void)>) -> i32;
+    type Set = unsafe extern "C" fn(u32, *const c_void) -> i32;
+    let create = look_up(c"pthread_key_create")?;
+    let set = look_up(c"pthread_setspecific")?;
+    // SAFETY: the C library's function of that name has this type.
+    let create = unsafe { core::mem::transmute::<*mut c_void, Create>(create) };
+    let mut key = 0;
+    // SAFETY: writes the key, and keeps the address of a function that stays.
+    if unsafe { create(&raw mut key, Some(end_thread)) } != 0 {
+        return None;
+    }
+    // SAFETY: as above.
+    Some(ThreadEnd { key, set: unsafe { core::mem::transmute::<*mut c_void, Set>(set) } })
+}
+
+fn look_up(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a look-up by a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast::<c_char>()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Where `makecontext` lets a coroutine's first function return to: learnt from a context that is never run.
+fn coroutine_start() -> u64 {
+    type Get = unsafe extern "C" fn(*mut libc::ucontext_t) -> i32;
+    type Make = unsafe extern "C" fn(*mut libc::ucontext_t, extern "C" fn(), i32, ...);
+    extern "C" fn never() {}
+    let (Some(get), Some(make)) = (look_up(c"getcontext"), look_up(c"makecontext")) else { return 0 };
+    // SAFETY: the C library's function of that name has this type.
+    let get = unsafe { core::mem::transmute::<*mut c_void, Get>(get) };
+    // SAFETY: the same.
+    let make = unsafe { core::mem::transmute::<*mut c_void, Make>(make) };
+    let bytes = 4 * sys::PAGE;
+    let stack = sys::map_private(bytes);
+    if stack.is_null() {
+        return 0;
+    }
+    let mut context = MaybeUninit::<libc::ucontext_t>::zeroed();
+    let context = context.as_mut_ptr();
+    // SAFETY: the context is a valid place, its stack is ours, and nobody switches to it.
+    let start = unsafe {
+        get(context);
+        (*context).uc_stack.ss_sp = stack.cast();
+        (*context).uc_stack.ss_size = bytes;
+        (*context).uc_link = core::ptr::null_mut();
+        make(context, never, 0);
+        let sp = (*context).uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
+        let range = stack as u64..stack as u64 + bytes as u64;
+        if range.contains(&sp) { (sp as *const u64).read() } else { 0 }
+    };
+    sys::unmap(stack, bytes);
+    start
+}
+
+/// Where the loader begins: the code there calls the constructors of libraries, and has no unwind information.
+fn loader_start() -> u64 {
+    /// `e_entry` in an ELF header.
+    const ENTRY: usize = 24;
+    // SAFETY: has no effect.
+    let base = unsafe { libc::getauxval(libc::AT_BASE) };
+    if base == 0 {
+        return 0;
+    }
+    // SAFETY: the kernel mapped the loader there, its ELF header first.
+    base + unsafe { ((base as usize + ENTRY) as *const u64).read_unaligned() }
+}
+
+/// Where the kernel does not wipe pages in forked children, they turn themselves off.
+fn watch_forks() {
+    extern "C" fn in_child() {
+        armed::disarm();
+    }
+    type AtFork = unsafe extern "C" fn(Option<extern "C" fn()>, Option<extern "C" fn()>, Option<extern "C" fn()>) -> i32;
+    if let Some(register) = look_up(c"__register_atfork").or_else(|| look_up(c"pthread_atfork")) {
+        // SAFETY: the C library's function of either name takes these three (the former a fourth, which may be anything).
+        let register = unsafe { core::mem::transmute::<*mut c_void, AtFork>(register) };
+        // SAFETY: the handler stays.
+        unsafe { register(None, None, Some(in_child)) };
+    }
+}
+
+/// A slice of the file header's names, for tests of the layout.
+const _: () = assert!(NAMES_BYTES <= PAGE as usize && size_of::<FileHeader>() <= PAGE as usize);
+
+/// The bytes of a C string.
+///
+/// # Safety
+/// The pointer is null or points to a C string that outlives the result.
+pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: by the caller.
+    let text = unsafe { CStr::from_ptr(text) };
+    // SAFETY: the length is the string's own.
+    Some(unsafe { slice::from_raw_parts(text.as_ptr().cast(), text.count_bytes()) })
+}

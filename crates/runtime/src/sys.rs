@@ -1,0 +1,186 @@
+//! The operating system: the one place for raw system calls. None of them touches `errno`.
+#![expect(unsafe_code, reason = "system calls")]
+
+use core::ffi::CStr;
+use core::ptr;
+
+use crate::x86_64::syscall::{
+    CLOSE, GETPID, GETTID, MADVISE, MMAP, MPROTECT, MUNMAP, OPEN, PRCTL, PRLIMIT64, PROCESS_VM_READV,
+    PROCESS_VM_WRITEV, READ, READLINK, call,
+};
+
+pub(crate) const PAGE: usize = 4096;
+
+const PROT_NONE: usize = 0;
+const PROT_READ_WRITE: usize = 1 | 2;
+const PROT_READ_EXEC: usize = 1 | 4;
+const PROT_ALL: usize = 1 | 2 | 4;
+const MAP_SHARED: usize = 1;
+const MAP_PRIVATE: usize = 2;
+const MAP_ANONYMOUS: usize = 0x20;
+const MAP_NORESERVE: usize = 0x4000;
+const MADV_DONTDUMP: usize = 16;
+const MADV_WIPEONFORK: usize = 18;
+const MADV_POPULATE_WRITE: usize = 23;
+const EINVAL: isize = -22;
+const EINTR: isize = -4;
+const EAGAIN: isize = -11;
+const PR_GET_NAME: usize = 16;
+const RLIMIT_AS: usize = 9;
+
+fn is_error(result: isize) -> bool {
+    (-4095..0).contains(&result)
+}
+
+/// Private, zeroed, writable memory; null when refused. Not in core dumps.
+pub(crate) fn map_private(bytes: usize) -> *mut u8 {
+    // SAFETY: a new mapping wherever the kernel likes touches nothing that exists.
+    let result = unsafe {
+        call(MMAP, [0, bytes, PROT_READ_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, usize::MAX, 0])
+    };
+    if is_error(result) {
+        return ptr::null_mut();
+    }
+    advise(result as *mut u8, bytes, MADV_DONTDUMP);
+    result as *mut u8
+}
+
+/// A part of a file, shared, closed to all access at first; null when refused. Not in core dumps.
+pub(crate) fn map_shared(file: i32, offset: u64, bytes: u64) -> *mut u8 {
+    // SAFETY: as in `map_private`.
+    let result = unsafe {
+        call(MMAP, [0, bytes as usize, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file as usize, offset as usize])
+    };
+    if is_error(result) {
+        return ptr::null_mut();
+    }
+    advise(result as *mut u8, bytes as usize, MADV_DONTDUMP);
+    result as *mut u8
+}
+
+/// Gives a mapping back.
+pub(crate) fn unmap(memory: *mut u8, bytes: usize) {
+    // SAFETY: callers pass a mapping of their own that nothing refers to any more.
+    unsafe { call(MUNMAP, [memory as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Makes pages of a shared mapping writable and resident: afterwards a store there cannot fault.
+///
+/// A store into a shared page that the file cannot get would raise SIGBUS; these calls return an error instead.
+pub(crate) fn open_pages(memory: *mut u8, bytes: usize) -> bool {
+    // SAFETY: callers pass pages of a mapping of the recorder's own.
+    let result = unsafe { call(MPROTECT, [memory as usize, bytes, PROT_READ_WRITE, 0, 0, 0]) };
+    if is_error(result) {
+        return false;
+    }
+    loop {
+        match advise(memory, bytes, MADV_POPULATE_WRITE) {
+            EINTR | EAGAIN => {}
+            EINVAL => return populate_by_copy(memory, bytes),
+            result => return !is_error(result),
+        }
+    }
+}
+
+/// What `MADV_POPULATE_WRITE` does, for kernels before 5.14: one byte of each page is copied onto itself by a system
+/// call, which fails where a store would kill.
+fn populate_by_copy(memory: *mut u8, bytes: usize) -> bool {
+    let pid = pid() as usize;
+    (0..bytes).step_by(PAGE).all(|offset| {
+        let mut byte = 0_u8;
+        let local = [&raw mut byte as usize, 1];
+        let remote = [memory as usize + offset, 1];
+        let args = [pid, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
+        // SAFETY: reads one byte of the recorder's own page into a local, or fails.
+        let read = unsafe { call(PROCESS_VM_READV, args) };
+        // SAFETY: writes that byte back where it was; nobody else uses a page that is being opened.
+        read == 1 && unsafe { call(PROCESS_VM_WRITEV, args) } == 1
+    })
+}
+
+fn advise(memory: *mut u8, bytes: usize, advice: usize) -> isize {
+    // SAFETY: the kinds of advice used here do not change what memory holds in this process.
+    unsafe { call(MADVISE, [memory as usize, bytes, advice, 0, 0, 0]) }
+}
+
+/// Asks that a page reads as zero in forked children.
+pub(crate) fn wipe_on_fork(page: *const u8) -> bool {
+    advise(page.cast_mut(), PAGE, MADV_WIPEONFORK) == 0
+}
+
+/// Makes code writable, or executable only again. False: refused.
+pub(crate) fn set_code_writable(from: usize, bytes: usize, writable: bool) -> bool {
+    let protection = if writable { PROT_ALL } else { PROT_READ_EXEC };
+    // SAFETY: the pages stay executable throughout, so code that runs there goes on.
+    !is_error(unsafe { call(MPROTECT, [from, bytes, protection, 0, 0, 0]) })
+}
+
+/// An open file, closed when dropped. Never inherited by an exec.
+#[derive(Debug)]
+pub(crate) struct File(i32);
+
+impl File {
+    pub(crate) fn open(path: &CStr, writable: bool) -> Option<Self> {
+        const O_CLOEXEC: usize = 0o2_000_000;
+        let flags = O_CLOEXEC | if writable { 2 } else { 0 };
+        // SAFETY: the path is a C string.
+        let result = unsafe { call(OPEN, [path.as_ptr() as usize, flags, 0, 0, 0, 0]) };
+        (!is_error(result)).then_some(Self(result as i32))
+    }
+
+    pub(crate) fn number(&self) -> i32 {
+        self.0
+    }
+
+    /// Reads as much as there is, or as fits.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            // SAFETY: the kernel writes into the buffer's own bytes.
+            let result = unsafe { call(READ, [self.0 as usize, rest.as_mut_ptr() as usize, rest.len(), 0, 0, 0]) };
+            match result {
+                EINTR => {}
+                result if result <= 0 => break,
+                result => filled += result as usize,
+            }
+        }
+        filled
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is this value's own.
+        unsafe { call(CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Reads a symbolic link: how many bytes it has.
+pub(crate) fn read_link(path: &CStr, buffer: &mut [u8]) -> usize {
+    // SAFETY: the path is a C string, and the kernel writes into the buffer's own bytes.
+    let result = unsafe {
+        call(READLINK, [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
+    };
+    usize::try_from(result).unwrap_or(0)
+}
+
+pub(crate) fn pid() -> u32 {
+    // SAFETY: has no arguments and no effect.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// The calling thread's kernel id, and its name.
+pub(crate) fn thread(name: &mut [u8; 16]) -> u32 {
+    // SAFETY: the kernel writes up to 16 bytes to the buffer.
+    unsafe { call(PRCTL, [PR_GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    // SAFETY: has no arguments and no effect.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The limit of the address space in bytes, if there is one.
+pub(crate) fn address_space_limit() -> Option<u64> {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: the kernel writes two words to the buffer.
+    unsafe { call(PRLIMIT64, [0, RLIMIT_AS, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    (limit[0] != u64::MAX).then_some(limit[0])
+}

@@ -1,0 +1,4 @@
+//! What depends on the processor.
+
+pub(crate) mod local;
+pub(crate) mod syscall;

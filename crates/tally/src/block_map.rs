@@ -1,0 +1,133 @@
+//! Live blocks: which row allocated the block at an address, and how large it is.
+//!
+//! A shadow of the address space in three levels; the last one has a word of 8 bytes for each place where a block can
+//! start. Blocks of the C library start 16 bytes apart, those of other allocators 8.
+//!
+//! ```text
+//! address bits 47..33 -> root   32..20 -> branch   19..4 (or 3) -> word = row (24 bits) | size (40 bits)
+//! ```
+#![expect(unsafe_code, reason = "walks tables in mapped memory")]
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use heaptally_segment::layout::BLOCK_ROW_BITS;
+
+use crate::os::Os;
+use crate::spin::Spin;
+
+const LEAF_BITS: u32 = 20;
+const BRANCH_BITS: u32 = 13;
+const ADDRESS_BITS: u32 = 47;
+const ROOT_SLOTS: usize = 1 << (ADDRESS_BITS - LEAF_BITS - BRANCH_BITS);
+const BRANCH_SLOTS: usize = 1 << BRANCH_BITS;
+const SIZE_BITS: u32 = 64 - BLOCK_ROW_BITS;
+const SIZE_LIMIT: u64 = (1 << SIZE_BITS) - 1;
+
+/// What is known of a live block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The row that allocated it.
+    pub row: u32,
+    /// Its requested size in bytes; sizes above a tebibyte are cut to that.
+    pub size: u64,
+}
+
+/// All live blocks that were recorded.
+#[derive(Debug)]
+pub struct BlockMap {
+    /// `ROOT_SLOTS` pointers to branches.
+    root: *mut AtomicPtr<u8>,
+    /// Base-two logarithm of the distance at which blocks can start.
+    spacing: u32,
+    growing: Spin<()>,
+    os: Os,
+}
+
+// SAFETY: `root` points to memory that stays mapped and holds atomics only.
+unsafe impl Sync for BlockMap {}
+// SAFETY: as above.
+unsafe impl Send for BlockMap {}
+
+impl BlockMap {
+    /// An empty map. `spacing` is 4 where blocks start 16 bytes apart, 3 where 8.
+    pub fn new(os: Os, spacing: u32) -> Self {
+        let root = (os.map)(ROOT_SLOTS * size_of::<AtomicPtr<u8>>()).cast();
+        Self { root, spacing, growing: Spin::new(()), os }
+    }
+
+    /// Remembers a block. `Err`: no memory. `Ok(true)`: another block was remembered there, whose free was not seen.
+    #[inline]
+    pub fn insert(&self, address: usize, block: Block) -> Result<bool, ()> {
+        let word = match self.word(address) {
+            Some(word) => word,
+            None => self.word_slow(address).ok_or(())?,
+        };
+        let before = word.load(Ordering::Relaxed);
+        word.store((u64::from(block.row) << SIZE_BITS) | block.size.min(SIZE_LIMIT), Ordering::Relaxed);
+        Ok(before != 0)
+    }
+
+    /// Forgets a block and says what was known of it.
+    ///
+    /// To be called before the block is given back: afterwards another thread may get the same address.
+    #[inline]
+    pub fn remove(&self, address: usize) -> Option<Block> {
+        let word = self.word(address)?;
+        let value = word.load(Ordering::Relaxed);
+        if value == 0 {
+            return None;
+        }
+        word.store(0, Ordering::Relaxed);
+        Some(Block { row: (value >> SIZE_BITS) as u32, size: value & SIZE_LIMIT })
+    }
+
+    #[inline]
+    fn word(&self, address: usize) -> Option<&'static AtomicU64> {
+        if self.root.is_null() || address >> ADDRESS_BITS != 0 {
+            return None;
+        }
+        // SAFETY: the root has a slot for each value of the upper address bits.
+        let branch = unsafe { &*self.root.add(address >> (LEAF_BITS + BRANCH_BITS)) }.load(Ordering::Acquire);
+        if branch.is_null() {
+            return None;
+        }
+        let slot = (address >> LEAF_BITS) & (BRANCH_SLOTS - 1);
+        // SAFETY: a branch has `BRANCH_SLOTS` slots.
+        let leaf = unsafe { &*branch.cast::<AtomicPtr<u8>>().add(slot) }.load(Ordering::Acquire);
+        (!leaf.is_null()).then(|| self.in_leaf(leaf, address))
+    }
+
+    #[inline]
+    fn in_leaf(&self, leaf: *mut u8, address: usize) -> &'static AtomicU64 {
+        let place = (address & ((1 << LEAF_BITS) - 1)) >> self.spacing;
+        // SAFETY: a leaf has a word for each place of its part of the address space, and stays mapped.
+        unsafe { &*leaf.cast::<AtomicU64>().add(place) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn word_slow(&self, address: usize) -> Option<&'static AtomicU64> {
+        if self.root.is_null() || address >> ADDRESS_BITS != 0 {
+            return None;
+        }
+        let _growing = self.growing.lock();
+        // SAFETY: as in `word`.
+        let branch = unsafe { &*self.root.add(address >> (LEAF_BITS + BRANCH_BITS)) };
+        let branch = self.get_or_map(branch, BRANCH_SLOTS * size_of::<AtomicPtr<u8>>())?;
+        let slot = (address >> LEAF_BITS) & (BRANCH_SLOTS - 1);
+        // SAFETY: as in `word`.
+        let leaf = unsafe { &*branch.cast::<AtomicPtr<u8>>().add(slot) };
+        let leaf = self.get_or_map(leaf, (1 << (LEAF_BITS - self.spacing)) * size_of::<AtomicU64>())?;
+        Some(self.in_leaf(leaf, address))
+    }
+
+    fn get_or_map(&self, slot: &AtomicPtr<u8>, bytes: usize) -> Option<*mut u8> {
+        let mut table = slot.load(Ordering::Acquire);
+        if table == ptr::null_mut() {
+            table = (self.os.map)(bytes);
+            slot.store(table, Ordering::Release);
+        }
+        (!table.is_null()).then_some(table)
+    }
+}

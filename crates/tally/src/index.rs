@@ -1,0 +1,144 @@
+//! A private hash index from keys to entry numbers, which may forget.
+//!
+//! An entry that the index does not find is made a second time, and the reader of the segment takes both for one. So
+//! the index owes no completeness: look-ups, inserts and growth run side by side without waiting, and an insert that
+//! falls between a copy and its publication is simply lost.
+#![expect(unsafe_code, reason = "slots in mapped memory")]
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::os::Os;
+use crate::spin::Spin;
+
+const FIRST_SLOTS: usize = 1 << 12;
+/// Behind this many slots that hold something else, a look-up gives up.
+const PROBE_LIMIT: usize = 64;
+
+#[repr(C)]
+struct Header {
+    mask: usize,
+    used: AtomicU32,
+}
+
+const HEADER_BYTES: usize = 64;
+
+/// Hash to entry number. A slot is the hash (upper half) and the number (lower half); 0 is free.
+#[derive(Debug)]
+pub(crate) struct Index {
+    slots: AtomicPtr<u8>,
+    growing: Spin<()>,
+    os: Os,
+}
+
+/// Spreads a key's bits over a hash.
+#[inline]
+pub(crate) fn spread(key: u64) -> u32 {
+    let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32
+}
+
+impl Index {
+    pub(crate) fn new(os: Os) -> Self {
+        Self { slots: AtomicPtr::new(ptr::null_mut()), growing: Spin::new(()), os }
+    }
+
+    /// The first entry of that hash for which `is_it` holds.
+    #[inline]
+    pub(crate) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let table = self.slots.load(Ordering::Acquire);
+        if table.is_null() {
+            return None;
+        }
+        let mask = mask(table);
+        for step in 0..PROBE_LIMIT {
+            let slot = slot(table, (hash as usize).wrapping_add(step) & mask).load(Ordering::Acquire);
+            if slot == 0 {
+                return None;
+            }
+            if (slot >> 32) as u32 == hash && is_it(slot as u32) {
+                return Some(slot as u32);
+            }
+        }
+        None
+    }
+
+    /// Remembers an entry, if there is place.
+    pub(crate) fn insert(&self, hash: u32, number: u32) {
+        let mut table = self.slots.load(Ordering::Acquire);
+        if table.is_null() || used(table).load(Ordering::Relaxed) as usize * 2 > mask(table) {
+            self.grow();
+            table = self.slots.load(Ordering::Acquire);
+        }
+        if !table.is_null() && put(table, hash, number) {
+            used(table).fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        let _growing = self.growing.lock();
+        // The old slots stay mapped: another thread may be reading them.
+        self.slots.store(ptr::null_mut(), Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&self) {
+        let Some(_growing) = self.growing.try_lock() else { return };
+        let old = self.slots.load(Ordering::Acquire);
+        let old_slots = if old.is_null() { 0 } else { mask(old) + 1 };
+        if old_slots != 0 && used(old).load(Ordering::Relaxed) as usize * 2 < old_slots {
+            return;
+        }
+        let slots = (old_slots * 4).max(FIRST_SLOTS);
+        let new = (self.os.map)((HEADER_BYTES + slots * 8).next_multiple_of(4096));
+        if new.is_null() {
+            return;
+        }
+        // SAFETY: the mapping is new, ours alone, and large enough for the header.
+        unsafe { new.cast::<Header>().write(Header { mask: slots - 1, used: AtomicU32::new(0) }) };
+        let mut copied = 0;
+        for at in 0..old_slots {
+            let entry = slot(old, at).load(Ordering::Acquire);
+            if entry != 0 && put(new, (entry >> 32) as u32, entry as u32) {
+                copied += 1;
+            }
+        }
+        used(new).store(copied, Ordering::Relaxed);
+        self.slots.store(new, Ordering::Release);
+    }
+}
+
+// The helpers below take the pointer of a table that `grow` made: it starts with a header, is followed by `mask + 1`
+// slots, and is never unmapped.
+
+fn mask(table: *mut u8) -> usize {
+    // SAFETY: see above; the mask never changes.
+    unsafe { (*table.cast::<Header>()).mask }
+}
+
+fn used<'a>(table: *mut u8) -> &'a AtomicU32 {
+    // SAFETY: see above.
+    unsafe { &(*table.cast::<Header>()).used }
+}
+
+#[inline]
+fn slot<'a>(table: *mut u8, at: usize) -> &'a AtomicU64 {
+    // SAFETY: see above; callers pass a place below the number of slots.
+    unsafe { &*table.add(HEADER_BYTES).cast::<AtomicU64>().add(at) }
+}
+
+fn put(table: *mut u8, hash: u32, number: u32) -> bool {
+    let mask = mask(table);
+    let entry = (u64::from(hash) << 32) | u64::from(number);
+    for step in 0..PROBE_LIMIT {
+        let slot = slot(table, (hash as usize).wrapping_add(step) & mask);
+        if slot.load(Ordering::Relaxed) == 0
+            && slot.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
+            return true;
+        }
+    }
+    false
+}

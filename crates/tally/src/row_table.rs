@@ -1,0 +1,93 @@
+//! Rows: a window's use of a stack.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use heaptally_segment::layout::{EntryPoint, Row};
+
+use crate::index::{Index, spread};
+use crate::os::{Os, TableMap};
+use crate::stack_table::StackTable;
+use crate::table::Table;
+
+/// All rows.
+#[derive(Debug)]
+pub(crate) struct RowTable {
+    rows: Table<Row>,
+    index: Index,
+}
+
+impl RowTable {
+    pub(crate) fn new(map: TableMap, os: Os, used: &'static AtomicU32) -> Self {
+        Self { rows: Table::new(map, os, used, 1), index: Index::new(os) }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, row: u32) -> &'static Row {
+        self.rows.get(row)
+    }
+
+    /// The row of a leaf in a window; `None`: the table is full.
+    #[inline]
+    pub(crate) fn find(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+        if let Some(row) = stacks.row_hint(leaf)
+            && self.is(row, leaf, window, entry_point)
+        {
+            return Some(row);
+        }
+        self.find_slow(stacks, leaf, window, entry_point)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_slow(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+        let hash = spread(u64::from(leaf) | (u64::from(window) << 32) | ((entry_point as u64) << 56));
+        let known = self.index.find(hash, |row| self.is(row, leaf, window, entry_point));
+        let row = match known {
+            Some(row) => row,
+            None => {
+                let number = self.rows.take()?;
+                let row = self.rows.get(number);
+                row.window.store(window, Ordering::Relaxed);
+                row.entry_point.store(entry_point as u32, Ordering::Relaxed);
+                row.node.store(leaf, Ordering::Release);
+                self.index.insert(hash, number);
+                number
+            }
+        };
+        stacks.set_row_hint(leaf, row);
+        Some(row)
+    }
+
+    #[inline]
+    fn is(&self, number: u32, leaf: u32, window: u32, entry_point: EntryPoint) -> bool {
+        let row = self.rows.get(number);
+        row.node.load(Ordering::Acquire) == leaf
+            && row.window.load(Ordering::Relaxed) == window
+            && row.entry_point.load(Ordering::Relaxed) == entry_point as u32
+    }
+}
+
+/// Notes that a row occurred in an entry of its process window.
+///
+/// The highest entry seen decides, so that two threads count an entry once and a thread that comes late from an
+/// earlier entry takes nothing back.
+#[inline]
+pub(crate) fn note_entry(row: &Row, entry: u64) {
+    if row.last_entry.load(Ordering::Relaxed) != entry {
+        note_entry_slow(row, entry);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_entry_slow(row: &Row, entry: u64) {
+    let before = row.last_entry.fetch_max(entry, Ordering::Relaxed);
+    if before < entry {
+        row.entries.fetch_add(1, Ordering::Relaxed);
+    }
+    if before == 0 {
+        row.first_entry.store(entry, Ordering::Relaxed);
+    } else if before > entry {
+        row.first_entry.fetch_min(entry, Ordering::Relaxed);
+    }
+}

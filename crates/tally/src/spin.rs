@@ -1,0 +1,85 @@
+//! A lock for rare, short work: growing a table, opening a window.
+#![expect(unsafe_code, reason = "lends what the lock guards")]
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::hint::spin_loop;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// A value behind a spinning lock.
+///
+/// Whoever holds it neither allocates nor waits for another lock, and is not interrupted by a signal handler that
+/// wants it too: the recorder's guard keeps handlers out.
+pub struct Spin<T> {
+    locked: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock gives the value to one thread at a time, so sending the value is what sharing the lock needs.
+unsafe impl<T: Send> Sync for Spin<T> {}
+
+impl<T> fmt::Debug for Spin<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spin").finish_non_exhaustive()
+    }
+}
+
+impl<T> Spin<T> {
+    /// An open lock around a value.
+    pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Waits for the value.
+    pub fn lock(&self) -> SpinGuard<'_, T> {
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            while self.locked.load(Ordering::Relaxed) {
+                spin_loop();
+            }
+        }
+    }
+
+    /// Takes the value if nobody has it.
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+        self.locked
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .ok()
+            .map(|_| SpinGuard { spin: self })
+    }
+}
+
+/// The value of a [`Spin`] while it is held.
+pub struct SpinGuard<'a, T> {
+    spin: &'a Spin<T>,
+}
+
+impl<T> fmt::Debug for SpinGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpinGuard").finish_non_exhaustive()
+    }
+}
+
+impl<T> Deref for SpinGuard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists only while its thread holds the lock.
+        unsafe { &*self.spin.value.get() }
+    }
+}
+
+impl<T> DerefMut for SpinGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard exists only while its thread holds the lock.
+        unsafe { &mut *self.spin.value.get() }
+    }
+}
+
+impl<T> Drop for SpinGuard<'_, T> {
+    fn drop(&mut self) {
+        self.spin.locked.store(false, Ordering::Release);
+    }
+}

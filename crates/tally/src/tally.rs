@@ -1,0 +1,412 @@
+//! All tables together: what happens with each event.
+#![expect(unsafe_code, reason = "the area's header lies in the segment")]
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root};
+
+use crate::block_map::{Block, BlockMap};
+use crate::counter_shard::{Shards, add};
+use crate::os::{AreaMap, Os};
+use crate::row_table::{RowTable, note_entry};
+use crate::stack_table::StackTable;
+use crate::thread_table::{FirstStack, ThreadTable, ThreadTally};
+use crate::window_table::{Entered, WindowTable};
+
+/// What the tables keep and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Follow blocks after their allocation.
+    pub lifetimes: bool,
+    /// Only these windows exist, each name ended by a NUL, and the run does not start in `process`.
+    pub only: Option<&'static [u8]>,
+    /// Base-two logarithm of the distance at which blocks start: 4 for the C library's `malloc`, else 3.
+    pub spacing: u32,
+}
+
+/// An event that belongs to a window, with its stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// The window, from [`Tally::current`].
+    pub entered: Entered,
+    /// The stack's leaf, from [`Tally::stack`]; `None`: the table of stacks is full.
+    pub leaf: Option<u32>,
+    /// The function that the program called.
+    pub entry_point: EntryPoint,
+    /// The address in the thread's start function, wanted if [`ThreadTally::wants_start`].
+    pub start: u64,
+}
+
+/// How an allocation came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// A block of its own.
+    New,
+    /// A realloc that left the block at its address.
+    ReallocInPlace,
+    /// A realloc that moved it.
+    ReallocMoved,
+}
+
+/// What gave a block back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeKind {
+    /// `free` or its like.
+    Free,
+    /// `realloc`: the block's contents live on elsewhere, or its size was 0.
+    Realloc,
+}
+
+/// The recorder's tables.
+#[derive(Debug)]
+pub struct Tally {
+    header: &'static AreaHeader,
+    windows: WindowTable,
+    stacks: StackTable,
+    rows: RowTable,
+    shards: Shards,
+    threads: ThreadTable,
+    blocks: BlockMap,
+    lifetimes: bool,
+}
+
+impl Tally {
+    /// Tables over an area whose header's page is open and zeroed, but for what the caller wrote about the image.
+    ///
+    /// # Safety
+    /// The mappings in `map` stay for the life of the process, no one else lays tables over them, and what `os` says
+    /// to have opened is readable and writable.
+    pub unsafe fn new(map: &AreaMap, os: Os, options: Options) -> Self {
+        // SAFETY: the caller opened the header's page; the layout has only atomics and bytes there.
+        let header = unsafe { &*map.header.base.cast::<AreaHeader>() };
+        Self {
+            header,
+            windows: WindowTable::new(map, os, header, options.only),
+            stacks: StackTable::new(map.nodes, os, &header.nodes),
+            rows: RowTable::new(map.rows, os, &header.rows),
+            shards: Shards::new(map.directories, map.counters, os, &header.shards, &header.chunks),
+            threads: ThreadTable::new(map, os, header),
+            blocks: BlockMap::new(os, options.spacing),
+            lifetimes: options.lifetimes,
+        }
+    }
+
+    /// The area's header.
+    pub fn header(&self) -> &'static AreaHeader {
+        self.header
+    }
+
+    /// What a thread needs to record; `None`: there is no place for one more.
+    pub fn begin_thread(&self) -> Option<ThreadTally> {
+        self.shards.take().map(ThreadTally::new)
+    }
+
+    /// A thread ends. Its shard is handed on.
+    pub fn end_thread(&self, mut thread: ThreadTally) {
+        self.threads.end(&mut thread, &self.windows);
+        self.shards.give_back(thread.shard);
+    }
+
+    /// The window to which an allocation by this thread belongs now; its number is 0 if there is none.
+    #[inline]
+    pub fn current(&self, thread: &ThreadTally) -> Entered {
+        if thread.paused > 0 {
+            return Entered::default();
+        }
+        let own = thread.nesting.innermost();
+        if own.window != 0 { own } else { self.windows.current() }
+    }
+
+    /// The window to which an allocation by a thread without windows of its own belongs.
+    #[inline]
+    pub fn current_of_process(&self) -> Entered {
+        self.windows.current()
+    }
+
+    /// Gives each new frame its node, and says the leaf's; `None`: the table is full.
+    ///
+    /// Frames are root first; the first `kept` have their nodes already, below this `root`.
+    #[inline]
+    pub fn stack<F>(
+        &self,
+        frames: &mut [F],
+        kept: usize,
+        root: Root,
+        address: impl Fn(&F) -> u64,
+        node: impl Fn(&mut F) -> &mut u32,
+    ) -> Option<u32> {
+        let (known, new) = frames.split_at_mut_checked(kept)?;
+        let mut leaf = match known.last_mut() {
+            Some(frame) => *node(frame),
+            None => root as u32,
+        };
+        for frame in new {
+            leaf = self.stacks.child(leaf, address(frame))?;
+            *node(frame) = leaf;
+        }
+        Some(leaf)
+    }
+
+    /// A successful allocation.
+    #[inline]
+    pub fn allocated(&self, thread: &mut ThreadTally, event: Event, block: usize, size: u64, kind: Allocation) {
+        let Some((row, counters)) = self.row(thread, event) else {
+            if self.lifetimes {
+                self.forget(block);
+            }
+            return;
+        };
+        add(&counters.allocations, 1);
+        add(&counters.bytes, size);
+        if kind != Allocation::New {
+            add(&counters.reallocs, 1);
+            let how = match kind {
+                Allocation::ReallocInPlace => &counters.reallocs_in_place,
+                _ => &counters.reallocs_moved,
+            };
+            add(how, 1);
+        }
+        let window = self.windows.get(event.entered.window);
+        let first = FirstStack { node: event.leaf.unwrap_or(0), start: event.start };
+        self.threads.allocated(thread, (event.entered.window, window), first, size);
+        thread.last_block = block;
+        if self.lifetimes {
+            thread.note_live(&self.windows, event.entered.window, size as i64);
+            match self.blocks.insert(block, Block { row, size }) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.header.unseen_frees.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(()) => {
+                    self.header.lost_blocks.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// An allocation that got no memory.
+    pub fn failed(&self, thread: &mut ThreadTally, event: Event) {
+        if let Some((_, counters)) = self.row(thread, event) {
+            add(&counters.failed, 1);
+        }
+    }
+
+    /// A `realloc` to size 0 that gave its block back and returned null.
+    pub fn reallocated_to_zero(&self, thread: &mut ThreadTally, event: Event) {
+        if let Some((_, counters)) = self.row(thread, event) {
+            add(&counters.reallocs_to_zero, 1);
+        }
+    }
+
+    /// An allocation outside of all windows: no block can be live at its address.
+    #[inline]
+    pub fn passed(&self, block: usize) {
+        if self.lifetimes {
+            self.forget(block);
+        }
+    }
+
+    fn forget(&self, block: usize) {
+        if self.blocks.remove(block).is_some() {
+            self.header.unseen_frees.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets a block that is about to be given back or moved, and says what was known of it. A free is then told by
+    /// [`Tally::freed`]; if it does not come to it, [`Tally::keep`] undoes this.
+    #[inline]
+    pub fn take_block(&self, block: usize) -> Option<Block> {
+        if self.lifetimes { self.blocks.remove(block) } else { None }
+    }
+
+    /// Undoes [`Tally::take_block`].
+    pub fn keep(&self, address: usize, block: Block) {
+        // Its place was there a moment ago, so there is one.
+        let _ = self.blocks.insert(address, block);
+    }
+
+    /// A block was given back. `known` is what [`Tally::take_block`] said. Without a thread's own tally it is counted
+    /// in the shared shard.
+    #[inline]
+    pub fn freed(&self, thread: Option<&mut ThreadTally>, address: usize, known: Option<Block>, kind: FreeKind) {
+        match known {
+            Some(block) => self.charge(thread, address, block, kind),
+            None if self.lifetimes => self.freed_from_before(thread),
+            None => {}
+        }
+    }
+
+    fn charge(&self, thread: Option<&mut ThreadTally>, address: usize, block: Block, kind: FreeKind) {
+        let row = self.rows.get(block.row);
+        let number = row.window.load(Ordering::Relaxed);
+        let window = self.windows.get(number);
+        let is_open = window.depth.load(Ordering::Relaxed) > 0;
+        match thread {
+            Some(thread) => {
+                let Some(counters) = self.shards.counters(&thread.shard, block.row) else { return self.lose_free() };
+                charge_counters(counters, block.size, is_open, kind, add);
+                if kind == FreeKind::Free && thread.last_block == address {
+                    add(&counters.temporary, 1);
+                    add(&counters.temporary_bytes, block.size);
+                }
+                if thread.last_block == address {
+                    thread.last_block = 0;
+                }
+                self.threads.freed(thread, (number, window), block.size);
+                if is_open {
+                    thread.note_live(&self.windows, number, -(block.size as i64));
+                }
+            }
+            None => {
+                let Some(counters) = self.shards.counters(self.shards.shared(), block.row) else {
+                    return self.lose_free();
+                };
+                charge_counters(counters, block.size, is_open, kind, |counter, amount| {
+                    counter.fetch_add(amount, Ordering::Relaxed);
+                });
+                self.header.lost_totals.fetch_add(1, Ordering::Relaxed);
+                if is_open {
+                    window.live_bytes.fetch_sub(block.size as i64, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Counted in row 0, which is no row.
+    fn freed_from_before(&self, thread: Option<&mut ThreadTally>) {
+        match thread {
+            Some(thread) => {
+                let is_in_window = thread.nesting.innermost().window != 0 || self.windows.current().window != 0;
+                if is_in_window && let Some(counters) = self.shards.counters(&thread.shard, 0) {
+                    add(&counters.freed, 1);
+                }
+            }
+            None => {
+                if self.windows.current().window != 0 {
+                    self.header.frees_from_before.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn lose_free(&self) {
+        self.header.lost_blocks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The row of an event and this thread's counters of it; `None`: no place, which is counted.
+    #[inline]
+    fn row(&self, thread: &ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
+        let Entered { window, entry } = event.entered;
+        let row = event.leaf.and_then(|leaf| self.rows.find(&self.stacks, leaf, window, event.entry_point));
+        let found = row.and_then(|row| Some((row, self.shards.counters(&thread.shard, row)?)));
+        match found {
+            Some((row, counters)) => {
+                if thread.nesting.innermost().window == window {
+                    if counters.last_entry.load(Ordering::Relaxed) != entry {
+                        counters.last_entry.store(entry, Ordering::Relaxed);
+                        add(&counters.entries, 1);
+                    }
+                } else {
+                    note_entry(self.rows.get(row), entry);
+                }
+            }
+            None => self.lose(window),
+        }
+        found
+    }
+
+    #[cold]
+    fn lose(&self, window: u32) {
+        self.header.lost_full.fetch_add(1, Ordering::Relaxed);
+        self.windows.get(window).lost_full.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An allocation came from inside the recorder.
+    #[cold]
+    pub fn lose_reentrant(&self) {
+        self.lose_to(&self.header.lost_reentrant, |window| &window.lost_reentrant);
+    }
+
+    /// An allocation in a thread for which there is no memory.
+    #[cold]
+    pub fn lose_thread(&self) {
+        self.lose_to(&self.header.lost_thread, |window| &window.lost_thread);
+    }
+
+    fn lose_to(
+        &self,
+        total: &AtomicU64,
+        of_window: impl Fn(&'static heaptally_segment::layout::Window) -> &'static AtomicU64,
+    ) {
+        let entered = self.windows.current();
+        if entered.window != 0 {
+            total.fetch_add(1, Ordering::Relaxed);
+            of_window(self.windows.get(entered.window)).fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins a window that counts all threads.
+    pub fn window_begin(&self, name: &[u8]) {
+        self.windows.begin(name);
+    }
+
+    /// Ends it.
+    pub fn window_end(&self, name: &[u8]) {
+        self.windows.end(name);
+    }
+
+    /// Begins a window of this thread.
+    pub fn thread_window_begin(&self, thread: &mut ThreadTally, name: &[u8]) {
+        self.windows.begin_thread(&mut thread.nesting, name);
+    }
+
+    /// Ends it.
+    pub fn thread_window_end(&self, thread: &mut ThreadTally, name: &[u8]) {
+        self.windows.end_thread(&mut thread.nesting, name);
+    }
+
+    /// Adds to a window's iterations.
+    pub fn window_iterations(&self, name: &[u8], count: u64) {
+        self.windows.iterations(name, count);
+    }
+
+    /// This thread's allocations are not recorded from here on; nests.
+    pub fn pause(&self, thread: &mut ThreadTally) {
+        thread.paused = thread.paused.saturating_add(1);
+    }
+
+    /// Undoes one pause.
+    pub fn resume(&self, thread: &mut ThreadTally) {
+        thread.paused = thread.paused.saturating_sub(1);
+    }
+
+    /// Copies a path to the segment: its offset, or `None` when there is no place.
+    pub fn intern(&self, text: &[u8]) -> Option<u32> {
+        self.windows.intern(text)
+    }
+
+    /// How many nodes there are: what a module that comes or goes now is marked with.
+    pub fn node_count(&self) -> u32 {
+        self.stacks.used()
+    }
+
+    /// Code went away: no node that exists now is used for a new stack, since its address may mean other code.
+    pub fn forget_stacks(&self) {
+        self.stacks.forget();
+        self.header.unloads.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn charge_counters(counters: &Counters, size: u64, is_open: bool, kind: FreeKind, add: impl Fn(&AtomicU64, u64)) {
+    if is_open {
+        add(&counters.freed, 1);
+        add(&counters.freed_bytes, size);
+    } else {
+        add(&counters.freed_later, 1);
+        add(&counters.freed_later_bytes, size);
+    }
+    if kind == FreeKind::Realloc {
+        add(&counters.freed_by_realloc, 1);
+    }
+}

@@ -1,0 +1,279 @@
+//! Threads: what one of them keeps for itself, and the exact totals of each thread's life.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use heaptally_segment::layout::{
+    AreaHeader, MERGED_THREAD_LIMIT, NODE_ADDRESS_MASK, PEAK_BATCH_BYTES, THREAD_ALIVE, THREAD_ENDED, THREAD_LIMIT,
+    THREAD_MERGED, ThreadLife, ThreadTotal, Window,
+};
+
+use crate::counter_shard::{Shard, add};
+use crate::os::{AreaMap, Os};
+use crate::spin::Spin;
+use crate::table::Table;
+use crate::window_table::{Nesting, WindowTable};
+
+const TOTAL_CACHE: usize = 8;
+
+/// What a thread keeps for itself. One thread uses it at a time.
+#[derive(Debug)]
+pub struct ThreadTally {
+    pub(crate) shard: Shard,
+    /// How deep the thread is paused.
+    pub(crate) paused: u32,
+    /// Its open thread windows.
+    pub(crate) nesting: Nesting,
+    /// The block that its latest recorded allocation gave, while it lives.
+    pub(crate) last_block: usize,
+    /// Live bytes of a window that are not handed in yet.
+    delta: i64,
+    delta_window: u32,
+    /// Its life's number; 0: not begun.
+    life: u32,
+    /// Whether other threads add to the same life.
+    merged: bool,
+    totals: [(u32, Option<&'static ThreadTotal>); TOTAL_CACHE],
+}
+
+impl ThreadTally {
+    pub(crate) fn new(shard: Shard) -> Self {
+        Self {
+            shard,
+            paused: 0,
+            nesting: Nesting::new(),
+            last_block: 0,
+            delta: 0,
+            delta_window: 0,
+            life: 0,
+            merged: false,
+            totals: [(0, None); TOTAL_CACHE],
+        }
+    }
+
+    /// Whether the thread's life still lacks its first stack.
+    #[inline]
+    pub fn wants_start(&self) -> bool {
+        self.life == 0
+    }
+
+    /// Whether a block is what the thread's latest recorded allocation gave, and lives.
+    pub fn is_latest(&self, block: usize) -> bool {
+        self.last_block == block
+    }
+
+    /// Notes a change of a window's live bytes, and hands in what has gathered.
+    ///
+    /// The peak is looked at with every allocation: what others handed in, and what this thread holds back. So it is
+    /// exact while one thread records, and off by what the others hold back with more.
+    #[inline]
+    pub(crate) fn note_live(&mut self, windows: &WindowTable, window: u32, change: i64) {
+        if self.delta_window != window {
+            self.hand_in(windows);
+            self.delta_window = window;
+        }
+        self.delta += change;
+        let entry = windows.get(window);
+        if change > 0 {
+            let live = entry.live_bytes.load(Ordering::Relaxed) + self.delta;
+            if live > entry.peak_bytes.load(Ordering::Relaxed) {
+                entry.peak_bytes.fetch_max(live, Ordering::Relaxed);
+            }
+        }
+        if self.delta.abs() > PEAK_BATCH_BYTES {
+            self.hand_in(windows);
+        }
+    }
+
+    fn hand_in(&mut self, windows: &WindowTable) {
+        if self.delta != 0 {
+            windows.get(self.delta_window).live_bytes.fetch_add(self.delta, Ordering::Relaxed);
+            self.delta = 0;
+        }
+    }
+
+    /// Adds to one of a total's numbers.
+    #[inline]
+    fn add(&self, counter: &AtomicU64, amount: u64) {
+        if self.merged {
+            counter.fetch_add(amount, Ordering::Relaxed);
+        } else {
+            add(counter, amount);
+        }
+    }
+}
+
+/// All thread lives.
+#[derive(Debug)]
+pub(crate) struct ThreadTable {
+    lives: Table<ThreadLife>,
+    totals: Table<ThreadTotal>,
+    header: &'static AreaHeader,
+    /// Held while a merged life is looked for, or a total of one is made.
+    merging: Spin<()>,
+    os: Os,
+}
+
+impl ThreadTable {
+    pub(crate) fn new(map: &AreaMap, os: Os, header: &'static AreaHeader) -> Self {
+        Self {
+            lives: Table::new(map.threads, os, &header.threads, 1),
+            totals: Table::new(map.totals, os, &header.totals, 1),
+            header,
+            merging: Spin::new(()),
+            os,
+        }
+    }
+
+    /// Adds an allocation to the thread's total in a window.
+    #[inline]
+    pub(crate) fn allocated(&self, thread: &mut ThreadTally, window: (u32, &Window), first: FirstStack, size: u64) {
+        if thread.life == 0 {
+            self.begin_life(thread, first);
+        }
+        if let Some(total) = self.total(thread, window) {
+            thread.add(&total.allocations, 1);
+            thread.add(&total.bytes, size);
+        }
+    }
+
+    /// Adds a free to the thread's total in the window of the block's row.
+    #[inline]
+    pub(crate) fn freed(&self, thread: &mut ThreadTally, window: (u32, &Window), size: u64) {
+        if thread.life == 0 {
+            self.begin_life(thread, FirstStack::default());
+        }
+        if let Some(total) = self.total(thread, window) {
+            thread.add(&total.freed, 1);
+            thread.add(&total.freed_bytes, size);
+        }
+    }
+
+    #[inline]
+    fn total(&self, thread: &mut ThreadTally, window: (u32, &Window)) -> Option<&'static ThreadTotal> {
+        match thread.totals[window.0 as usize % TOTAL_CACHE] {
+            (cached, Some(total)) if cached == window.0 => Some(total),
+            _ => self.total_slow(thread, window),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn total_slow(&self, thread: &mut ThreadTally, (window, entry): (u32, &Window)) -> Option<&'static ThreadTotal> {
+        let _merging = thread.merged.then(|| self.merging.lock());
+        let life = (thread.life != 0).then(|| self.lives.get(thread.life));
+        let found = life.and_then(|life| {
+            let mut next = life.totals.load(Ordering::Acquire);
+            while next != 0 {
+                let total = self.totals.get(next);
+                if total.window.load(Ordering::Acquire) == window {
+                    return Some(total);
+                }
+                next = total.next.load(Ordering::Relaxed);
+            }
+            let number = self.totals.take()?;
+            let total = self.totals.get(number);
+            total.next.store(life.totals.load(Ordering::Relaxed), Ordering::Relaxed);
+            total.window.store(window, Ordering::Release);
+            life.totals.store(number, Ordering::Release);
+            let now = entry.recorders_now.fetch_add(1, Ordering::Relaxed) + 1;
+            entry.recorders.fetch_max(now, Ordering::Relaxed);
+            Some(total)
+        });
+        match found {
+            Some(total) => thread.totals[window as usize % TOTAL_CACHE] = (window, Some(total)),
+            None => {
+                self.header.lost_totals.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        found
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_life(&self, thread: &mut ThreadTally, first: FirstStack) {
+        let mut name = [0; 16];
+        let tid = (self.os.thread)(&mut name);
+        let _merging = self.merging.lock();
+        let used = self.lives.used();
+        if used >= THREAD_LIMIT {
+            let merged = (THREAD_LIMIT..used).find(|number| {
+                let life = self.lives.get(*number);
+                life.start_address.load(Ordering::Relaxed) == first.start & NODE_ADDRESS_MASK
+                    && text(&life.name) == name
+            });
+            let number = match merged {
+                Some(number) => Some(number),
+                None if used < THREAD_LIMIT + MERGED_THREAD_LIMIT => self.lives.take(),
+                None => None,
+            };
+            let Some(number) = number else { return };
+            thread.merged = true;
+            thread.life = number;
+            let life = self.lives.get(number);
+            life.lives.fetch_add(1, Ordering::Relaxed);
+            if merged.is_none() {
+                fill(life, &name, first, THREAD_MERGED);
+            }
+            return;
+        }
+        let Some(number) = self.lives.take() else { return };
+        thread.life = number;
+        let life = self.lives.get(number);
+        life.tid.store(tid, Ordering::Relaxed);
+        life.lives.store(1, Ordering::Relaxed);
+        fill(life, &name, first, THREAD_ALIVE);
+    }
+
+    /// The thread ends: its name is looked at once more, what it held back is handed in.
+    pub(crate) fn end(&self, thread: &mut ThreadTally, windows: &WindowTable) {
+        thread.hand_in(windows);
+        while let Some(entered) = thread.nesting.pop() {
+            windows.get(entered.window).depth.fetch_sub(1, Ordering::Relaxed);
+        }
+        if thread.life != 0 && !thread.merged {
+            let life = self.lives.get(thread.life);
+            let mut name = [0; 16];
+            (self.os.thread)(&mut name);
+            set_text(&life.last_name, &name);
+            let mut next = life.totals.load(Ordering::Acquire);
+            while next != 0 {
+                let total = self.totals.get(next);
+                let window = windows.get(total.window.load(Ordering::Acquire));
+                window.recorders_now.fetch_sub(1, Ordering::Relaxed);
+                next = total.next.load(Ordering::Relaxed);
+            }
+            life.state.store(THREAD_ENDED, Ordering::Release);
+        }
+    }
+}
+
+/// Where a thread began, as its first recorded stack tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FirstStack {
+    /// The leaf's node.
+    pub(crate) node: u32,
+    /// The address in the start function.
+    pub(crate) start: u64,
+}
+
+fn fill(life: &ThreadLife, name: &[u8; 16], first: FirstStack, state: u32) {
+    set_text(&life.name, name);
+    set_text(&life.last_name, name);
+    life.first_node.store(first.node, Ordering::Relaxed);
+    life.start_address.store(first.start & NODE_ADDRESS_MASK, Ordering::Relaxed);
+    life.state.store(state, Ordering::Release);
+}
+
+fn set_text(words: &[core::sync::atomic::AtomicU32; 4], text: &[u8; 16]) {
+    for (word, bytes) in words.iter().zip(text.as_chunks::<4>().0) {
+        word.store(u32::from_le_bytes(*bytes), Ordering::Relaxed);
+    }
+}
+
+fn text(words: &[core::sync::atomic::AtomicU32; 4]) -> [u8; 16] {
+    let mut text = [0; 16];
+    for (word, bytes) in words.iter().zip(text.as_chunks_mut::<4>().0) {
+        *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+    }
+    text
+}

@@ -1,0 +1,320 @@
+//! Windows: which one an allocation belongs to.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use heaptally_segment::layout::{AreaHeader, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window};
+
+use crate::index::{Index, spread};
+use crate::os::{AreaMap, Os};
+use crate::spin::Spin;
+use crate::table::{Pages, Table};
+
+/// How many process windows, and how many thread windows of one thread, can be open at once.
+pub(crate) const NESTING_LIMIT: usize = 64;
+
+/// A window and the number of its entry; `window` 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entered {
+    /// The window's number.
+    pub window: u32,
+    /// The entry's number, from 1.
+    pub entry: u64,
+}
+
+const ENTRY_BITS: u32 = 48;
+
+impl Entered {
+    fn pack(self) -> u64 {
+        (u64::from(self.window) << ENTRY_BITS) | (self.entry & ((1 << ENTRY_BITS) - 1))
+    }
+
+    #[inline]
+    fn unpack(word: u64) -> Self {
+        Self { window: (word >> ENTRY_BITS) as u32, entry: word & ((1 << ENTRY_BITS) - 1) }
+    }
+}
+
+/// Open windows, innermost last, each with how deep it was begun.
+#[derive(Debug)]
+pub(crate) struct Nesting {
+    open: [(Entered, u32); NESTING_LIMIT],
+    len: usize,
+}
+
+impl Nesting {
+    pub(crate) const fn new() -> Self {
+        Self { open: [(Entered { window: 0, entry: 0 }, 0); NESTING_LIMIT], len: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn innermost(&self) -> Entered {
+        match self.len {
+            0 => Entered { window: 0, entry: 0 },
+            len => self.open[len - 1].0,
+        }
+    }
+
+    fn position(&self, window: u32) -> Option<usize> {
+        self.open[..self.len].iter().rposition(|(entered, _)| entered.window == window)
+    }
+
+    fn push(&mut self, entered: Entered) {
+        self.open[self.len] = (entered, 1);
+        self.len += 1;
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.open.copy_within(at + 1..self.len, at);
+        self.len -= 1;
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Entered> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.open[self.len].0)
+    }
+}
+
+/// All windows.
+#[derive(Debug)]
+pub(crate) struct WindowTable {
+    windows: Table<Window>,
+    names: Pages,
+    header: &'static AreaHeader,
+    index: Index,
+    /// The names that exist, each ended by a NUL, if only some do.
+    only: Option<&'static [u8]>,
+    /// The innermost open process window, or the automatic one.
+    current: AtomicU64,
+    /// The number of the automatic window while it is open.
+    automatic: AtomicU32,
+    nesting: Spin<Nesting>,
+}
+
+impl WindowTable {
+    pub(crate) fn new(map: &AreaMap, os: Os, header: &'static AreaHeader, only: Option<&'static [u8]>) -> Self {
+        let table = Self {
+            windows: Table::new(map.windows, os, &header.windows, 1),
+            names: Pages::new(map.strings, os),
+            header,
+            index: Index::new(os),
+            only,
+            current: AtomicU64::new(0),
+            automatic: AtomicU32::new(0),
+            nesting: Spin::new(Nesting::new()),
+        };
+        if only.is_none()
+            && let Some(window) = table.find_or_make(WINDOW_AUTOMATIC, b"process")
+        {
+            table.get(window).entries.store(1, Ordering::Relaxed);
+            table.get(window).depth.store(1, Ordering::Relaxed);
+            table.automatic.store(window, Ordering::Relaxed);
+            table.current.store(Entered { window, entry: 1 }.pack(), Ordering::Release);
+        }
+        table
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, window: u32) -> &'static Window {
+        self.windows.get(window)
+    }
+
+    /// The innermost open process window, or the automatic one.
+    #[inline]
+    pub(crate) fn current(&self) -> Entered {
+        Entered::unpack(self.current.load(Ordering::Acquire))
+    }
+
+    /// Copies text to the segment: its offset, or `None` when there is no place.
+    pub(crate) fn intern(&self, text: &[u8]) -> Option<u32> {
+        let _nesting = self.nesting.lock();
+        self.append(text)
+    }
+
+    /// With the lock held.
+    fn append(&self, text: &[u8]) -> Option<u32> {
+        let offset = self.header.strings.load(Ordering::Relaxed);
+        let end = u64::from(offset) + text.len() as u64;
+        if end > self.names.bytes() || !self.names.reserve(end) {
+            return None;
+        }
+        for (at, byte) in text.iter().enumerate() {
+            self.names.write_byte(u64::from(offset) + at as u64, *byte);
+        }
+        self.header.strings.store(end as u32, Ordering::Release);
+        Some(offset)
+    }
+
+    /// Begins a process window.
+    pub(crate) fn begin(&self, name: &[u8]) {
+        if !self.exists(name) {
+            return;
+        }
+        let mut nesting = self.nesting.lock();
+        self.end_automatic();
+        let Some(number) = self.find_or_make(WINDOW_PROCESS, name) else {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let window = self.get(number);
+        if let Some(at) = nesting.position(number) {
+            nesting.open[at].1 += 1;
+            window.depth.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if nesting.len == NESTING_LIMIT {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let entry = window.entries.fetch_add(1, Ordering::Relaxed) + 1;
+        window.depth.fetch_add(1, Ordering::Relaxed);
+        nesting.push(Entered { window: number, entry });
+        self.current.store(nesting.innermost().pack(), Ordering::Release);
+    }
+
+    /// Ends a process window.
+    pub(crate) fn end(&self, name: &[u8]) {
+        if !self.exists(name) {
+            return;
+        }
+        let mut nesting = self.nesting.lock();
+        let Some(number) = self.find(WINDOW_PROCESS, name) else {
+            self.header.stray_ends.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if self.close(&mut nesting, number) {
+            self.current.store(nesting.innermost().pack(), Ordering::Release);
+        }
+    }
+
+    /// Begins a window of the calling thread, whose open ones are `nesting`.
+    pub(crate) fn begin_thread(&self, nesting: &mut Nesting, name: &[u8]) {
+        if !self.exists(name) {
+            return;
+        }
+        let found = {
+            let _lock = self.nesting.lock();
+            self.end_automatic();
+            self.find_or_make(WINDOW_THREAD, name)
+        };
+        let Some(number) = found else {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if let Some(at) = nesting.position(number) {
+            nesting.open[at].1 += 1;
+            return;
+        }
+        if nesting.len == NESTING_LIMIT {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let window = self.get(number);
+        let entry = window.entries.fetch_add(1, Ordering::Relaxed) + 1;
+        window.depth.fetch_add(1, Ordering::Relaxed);
+        nesting.push(Entered { window: number, entry });
+    }
+
+    /// Ends a window of the calling thread.
+    pub(crate) fn end_thread(&self, nesting: &mut Nesting, name: &[u8]) {
+        if !self.exists(name) {
+            return;
+        }
+        let Some(number) = self.find(WINDOW_THREAD, name) else {
+            self.header.stray_ends.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let window = self.get(number);
+        let Some(at) = nesting.position(number) else {
+            window.stray_ends.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        nesting.open[at].1 -= 1;
+        if nesting.open[at].1 == 0 {
+            if at + 1 != nesting.len {
+                window.crossed_ends.fetch_add(1, Ordering::Relaxed);
+            }
+            nesting.remove(at);
+            window.depth.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds to the iterations of the process window of that name, else of the thread window.
+    pub(crate) fn iterations(&self, name: &[u8], count: u64) {
+        if !self.exists(name) {
+            return;
+        }
+        match self.find(WINDOW_PROCESS, name).or_else(|| self.find(WINDOW_THREAD, name)) {
+            Some(number) => {
+                let window = self.get(number);
+                window.iterations.fetch_add(count, Ordering::Relaxed);
+                window.iteration_calls.fetch_add(1, Ordering::Relaxed);
+            }
+            None => {
+                self.header.stray_ends.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// One step out of an open process window; true if it is closed now.
+    fn close(&self, nesting: &mut Nesting, number: u32) -> bool {
+        let window = self.get(number);
+        let Some(at) = nesting.position(number) else {
+            window.stray_ends.fetch_add(1, Ordering::Relaxed);
+            return false;
+        };
+        nesting.open[at].1 -= 1;
+        window.depth.fetch_sub(1, Ordering::Relaxed);
+        if nesting.open[at].1 > 0 {
+            return false;
+        }
+        if at + 1 != nesting.len {
+            window.crossed_ends.fetch_add(1, Ordering::Relaxed);
+        }
+        nesting.remove(at);
+        true
+    }
+
+    /// The first begin of any kind ends the automatic window. With the lock held.
+    fn end_automatic(&self) {
+        let automatic = self.automatic.swap(0, Ordering::Relaxed);
+        if automatic != 0 {
+            self.get(automatic).depth.store(0, Ordering::Relaxed);
+            self.current.store(0, Ordering::Release);
+        }
+    }
+
+    fn exists(&self, name: &[u8]) -> bool {
+        self.only.is_none_or(|names| names.split(|byte| *byte == 0).any(|only| only == name && !only.is_empty()))
+    }
+
+    fn find(&self, kind: u32, name: &[u8]) -> Option<u32> {
+        self.index.find(hash(kind, name), |number| {
+            let window = self.get(number);
+            window.kind.load(Ordering::Acquire) == kind
+                && self.names.is(window.name.load(Ordering::Relaxed), window.name_len.load(Ordering::Relaxed), name)
+        })
+    }
+
+    /// With the lock held, so that a name gets one number.
+    fn find_or_make(&self, kind: u32, name: &[u8]) -> Option<u32> {
+        if let Some(number) = self.find(kind, name) {
+            return Some(number);
+        }
+        let offset = self.append(name)?;
+        let number = self.windows.take()?;
+        let window = self.get(number);
+        window.name.store(offset, Ordering::Relaxed);
+        window.name_len.store(name.len() as u32, Ordering::Relaxed);
+        window.kind.store(kind, Ordering::Release);
+        self.index.insert(hash(kind, name), number);
+        Some(number)
+    }
+}
+
+fn hash(kind: u32, name: &[u8]) -> u32 {
+    let mut key = u64::from(kind);
+    for byte in name {
+        key = (key ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    spread(key)
+}

@@ -1,0 +1,279 @@
+//! Runs a program under the recorder and collects everything that comes out.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+
+use crate::command::heaptally;
+use crate::report::Report;
+use crate::scratch::Scratch;
+
+/// A program to run.
+#[derive(Debug)]
+pub struct Run {
+    program: Vec<OsString>,
+    options: Vec<OsString>,
+    wrapper: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    clear_environment: bool,
+    folder: PathBuf,
+    stdin: Option<PathBuf>,
+    profile: Option<PathBuf>,
+    timeout: Duration,
+    recorded: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code, or 128 + the signal's number.
+    pub code: i32,
+    /// What was printed to the standard output.
+    pub stdout: Vec<u8>,
+    /// What was printed to the standard error output, the command's own lines included.
+    pub stderr: String,
+    /// What `heaptally report --json` says of the profile; `None` where no profile was written.
+    pub report: Option<Report>,
+    /// What `--json-status` wrote; null where it wrote nothing.
+    pub status: Value,
+    /// The profile.
+    pub profile: PathBuf,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The folder of the profile, which lives as long as this does.
+    _output: Scratch,
+}
+
+impl Outcome {
+    /// The report.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn report(&self) -> &Report {
+        self.report
+            .as_ref()
+            .unwrap_or_else(|| panic!("no profile; exit code {}, stderr:\n{}", self.code, self.stderr))
+    }
+
+    /// The command's own lines.
+    pub fn messages(&self) -> String {
+        let is_own = |line: &&str| line.starts_with("heaptally: ") || line.starts_with("  ");
+        self.stderr.lines().filter(is_own).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A run that goes on.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    output: Scratch,
+    profile: PathBuf,
+    started: Instant,
+    timeout: Duration,
+    recorded: bool,
+}
+
+impl Run {
+    /// `program` with its arguments, in the folder `scratch`.
+    pub fn new<T: Into<OsString>>(scratch: &Scratch, program: impl IntoIterator<Item = T>) -> Self {
+        Self {
+            program: program.into_iter().map(Into::into).collect(),
+            options: Vec::new(),
+            wrapper: Vec::new(),
+            environment: Vec::new(),
+            clear_environment: false,
+            folder: scratch.folder().to_owned(),
+            stdin: None,
+            profile: None,
+            timeout: Duration::from_secs(120),
+            recorded: true,
+        }
+    }
+
+    /// Adds options of `heaptally run`.
+    pub fn options<T: Into<OsString>>(mut self, options: impl IntoIterator<Item = T>) -> Self {
+        self.options.extend(options.into_iter().map(Into::into));
+        self
+    }
+
+    /// Runs the command itself behind `words`, for instance `sh -c 'ulimit -f 1; exec "$@"' sh`.
+    pub fn behind<T: Into<OsString>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
+        self.wrapper.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Runs the command itself behind a piece of shell that ends with `exec "$@"`.
+    pub fn behind_shell(self, script: &str) -> Self {
+        self.behind(["sh", "-c", script, "sh"])
+    }
+
+    /// Sets a variable for the command and the program.
+    pub fn environment(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Starts with no environment, as `env -i` does.
+    pub fn without_environment(mut self) -> Self {
+        self.clear_environment = true;
+        self
+    }
+
+    /// Reads the standard input from a file; else it is empty.
+    pub fn stdin(mut self, path: impl Into<PathBuf>) -> Self {
+        self.stdin = Some(path.into());
+        self
+    }
+
+    /// Writes the profile to `path`, not to a folder of the harness.
+    pub fn profile(mut self, path: impl Into<PathBuf>) -> Self {
+        self.profile = Some(path.into());
+        self
+    }
+
+    /// Takes the run as hung after `timeout`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Runs the program by itself, without the recorder, for comparison.
+    pub fn unrecorded(mut self) -> Self {
+        self.recorded = false;
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When it cannot be started, or hangs.
+    pub fn run(self) -> Outcome {
+        self.start().wait()
+    }
+
+    /// Starts it.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(self) -> Running {
+        let output = Scratch::new();
+        let profile = self.profile.unwrap_or_else(|| output.path("profile.pb.gz"));
+        let mut words = self.wrapper;
+        if self.recorded {
+            words.extend([heaptally().into(), "run".into(), "-o".into(), profile.clone().into()]);
+            words.extend(["--json-status".into(), output.path("status.json").into()]);
+            words.extend(self.options);
+            words.push("--".into());
+        }
+        words.extend(self.program);
+        let create =
+            |name: &str| File::create(output.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut command = Command::new(&words[0]);
+        if self.clear_environment {
+            command.env_clear();
+        }
+        command
+            .args(&words[1..])
+            .current_dir(&self.folder)
+            .env_remove("LD_PRELOAD")
+            .env_remove("HEAPTALLY_SEGMENT")
+            .envs(self.environment)
+            .stdin(self.stdin.map_or_else(Stdio::null, |path| {
+                File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).into()
+            }))
+            // NOTE: files, not pipes: a grandchild may hold a pipe open for longer than the run.
+            .stdout(create("stdout"))
+            .stderr(create("stderr"))
+            .process_group(0);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{:?} does not start: {error}", words[0]));
+        let (timeout, recorded) = (self.timeout, self.recorded);
+        Running { child, output, profile, started: Instant::now(), timeout, recorded }
+    }
+}
+
+impl Running {
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it hangs.
+    pub fn wait(mut self) -> Outcome {
+        let status = self.wait_status();
+        let elapsed = self.started.elapsed();
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        let report = (self.recorded && self.profile.exists()).then(|| report(&self.profile));
+        let read = |name: &str| fs::read(self.output.path(name)).unwrap_or_default();
+        Outcome {
+            code,
+            stdout: read("stdout"),
+            stderr: String::from_utf8_lossy(&read("stderr")).into_owned(),
+            report,
+            status: serde_json::from_slice(&read("status.json")).unwrap_or(Value::Null),
+            profile: self.profile,
+            elapsed,
+            _output: self.output,
+        }
+    }
+
+    /// The process id of the command.
+    pub fn command_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn wait_status(&mut self) -> ExitStatus {
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status,
+                Ok(None) => {}
+                Err(error) => panic!("wait: {error}"),
+            }
+            if self.started.elapsed() > self.timeout {
+                let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+                if let Some(group) = group {
+                    // It may have ended this moment.
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+                let _ = self.child.wait();
+                let stderr = fs::read_to_string(self.output.path("stderr")).unwrap_or_default();
+                panic!("hangs: no end after {:?}; stderr:\n{stderr}", self.timeout);
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+}
+
+/// What `heaptally report --json` says of a profile, whole.
+///
+/// # Panics
+/// When the command fails, or prints something else than such a document.
+pub fn report(profile: &Path) -> Report {
+    let output = heaptally_output([
+        "report".as_ref(),
+        profile.as_os_str(),
+        "--json".as_ref(),
+        "--limit".as_ref(),
+        "0".as_ref(),
+    ]);
+    assert_eq!(output.0, 0, "heaptally report {}: {}", profile.display(), output.2);
+    Report::parse(&output.1).unwrap_or_else(|error| panic!("heaptally report {}: {error}", profile.display()))
+}
+
+/// Runs the command with `arguments`: its exit code, output and error output.
+///
+/// # Panics
+/// When it does not start.
+pub fn heaptally_output<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) -> (i32, Vec<u8>, String) {
+    let output = Command::new(heaptally())
+        .args(arguments)
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", heaptally().display()));
+    let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+    (code, output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+}

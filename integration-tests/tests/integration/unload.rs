@@ -1,0 +1,67 @@
+//! Libraries that come and go, and take each other's place.
+
+use integration_tests::check::{self, Tolerance};
+use integration_tests::program;
+use integration_tests::run::{Outcome, Run};
+use integration_tests::scratch::Scratch;
+use integration_tests::tool;
+
+const ROUNDS: u64 = 60;
+const THREAD_CALLS: u64 = 20_000;
+
+fn run(threads: u64) -> Option<Outcome> {
+    if !tool::have(&["gcc"]) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let library = |name: &str, size: &str| {
+        let flags = ["-O1", "-fPIC", "-shared", &format!("-DNAME={name}"), &format!("-DSIZE={size}")];
+        program::build(&scratch, "unload_library.c", &format!("libunload_{name}.so"), &flags);
+    };
+    library("a", "24");
+    library("b", "1032");
+    program::build(&scratch, "unload_loop.c", "unload_loop", &["-O1"]);
+    let outcome =
+        Run::new(&scratch, ["./unload_loop".to_owned(), ROUNDS.to_string(), threads.to_string()]).run();
+    assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
+    let same: u64 = String::from_utf8_lossy(&outcome.stdout).trim().parse().expect("a number");
+    assert!(
+        same > ROUNDS / 2,
+        "the libraries lay at the same address {same} times only: the test shows nothing"
+    );
+    Some(outcome)
+}
+
+fn check_libraries(outcome: &Outcome, threads: u64) {
+    let expected = check::expectation(&format!(
+        "w: total=0 [{}* main -> use_library -> outer_a -> inner_a -> malloc] \
+         [{}* main -> use_library -> outer_b -> inner_b -> malloc] [{}* busy -> thread_alloc -> malloc]",
+        ROUNDS * 10,
+        ROUNDS * 7,
+        threads * THREAD_CALLS
+    ));
+    // The loader's own allocations lie in the window too.
+    let tolerance = Tolerance { other_rows: true, ..Tolerance::default() };
+    check::window(outcome.report(), &expected, tolerance);
+    let window = outcome.report().window("w");
+    let mixed = window.rows.iter().filter(|row| {
+        let library = ["inner_a", "outer_a"].iter().any(|name| row.has(name));
+        library && ["inner_b", "outer_b"].iter().any(|name| row.has(name))
+    });
+    assert_eq!(mixed.count(), 0, "stacks of both libraries:\n{}", window.text());
+    let named = ["inner_a", "inner_b"].map(|name| window.calls_with(name));
+    assert_eq!(named, [ROUNDS * 10, ROUNDS * 7], "{}", window.text());
+    assert_eq!(outcome.report().losses_text(), "");
+}
+
+#[test]
+fn libraries_that_take_each_others_place() {
+    let Some(outcome) = run(0) else { return };
+    check_libraries(&outcome, 0);
+}
+
+#[test]
+fn libraries_that_take_each_others_place_while_threads_allocate() {
+    let Some(outcome) = run(3) else { return };
+    check_libraries(&outcome, 3);
+}
