@@ -40,3 +40,15 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::abort() }
 }
+
+// The precompiled `core` names this function in the unwind information of code that is not always optimised away. It is
+// never called: nothing here unwinds.
+#[cfg(panic = "abort")]
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    ".type rust_eh_personality,@function",
+    "rust_eh_personality:",
+    "ud2",
+    ".size rust_eh_personality, . - rust_eh_personality",
+);

@@ -69,6 +69,9 @@ real_functions! {
 }
 
 fn next(name: &CStr) -> Address {
+    if !start::is_defined_elsewhere(name) {
+        return core::ptr::null_mut();
+    }
     // SAFETY: a look-up by a C string.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
@@ -100,15 +103,10 @@ pub(crate) fn prepare() -> bool {
     if STAGE.compare_exchange(UNKNOWN, LOOKING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         REAL.look_up_all();
         STAGE.store(KNOWN, Ordering::Release);
-        // A look-up that fails allocates, and leaves an error behind that the program must not find.
+        // What a look-up allocates is not the program's.
         event::quietly(|| {
             start::start(surroundings);
             look_up_operators();
-            // SAFETY: has no arguments; the first call takes the error, the second gives its text back.
-            unsafe {
-                libc::dlerror();
-                libc::dlerror();
-            }
         });
     }
     // Whoever comes while another thread looks up is served by the arena, and never waits: it may hold a lock that

@@ -11,7 +11,6 @@ const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 const STT_FUNC: u8 = 2;
-const STT_GNU_IFUNC: u8 = 10;
 
 /// The build-id in a range of notes; empty when there is none.
 ///
@@ -38,6 +37,16 @@ pub(crate) unsafe fn build_id(notes: *const u8, len: usize) -> &'static [u8] {
 ///
 /// An indirect function (IFUNC) is not one: its address is known to the loader only.
 pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
+    let symbol = look_up(bias, dynamic, name)?;
+    (symbol.info & 15 == STT_FUNC).then(|| bias.wrapping_add(symbol.value))
+}
+
+/// Whether a loaded object defines a symbol.
+pub(crate) fn defines(bias: u64, dynamic: u64, name: &CStr) -> bool {
+    look_up(bias, dynamic, name).is_some()
+}
+
+fn look_up(bias: u64, dynamic: u64, name: &CStr) -> Option<&'static Symbol> {
     let (mut strings, mut symbols, mut hashes) = (0, 0, 0);
     let mut entry = dynamic as *const [i64; 2];
     if entry.is_null() {
@@ -46,7 +55,7 @@ pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
     loop {
         // SAFETY: a loaded object's dynamic section is readable and ends with DT_NULL.
         let [tag, value] = unsafe { entry.read() };
-        // The loader has added the bias to these addresses, but in the vdso and in old loaders: both ways are taken.
+        // The loader has added the bias to these addresses, but in the vdso: both ways are taken.
         let address = if (value as u64) < bias { bias + value as u64 } else { value as u64 };
         match tag {
             DT_NULL => break,
@@ -62,7 +71,7 @@ pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
         return None;
     }
     // SAFETY: the three tables are those of one loaded object.
-    unsafe { search(bias, strings, symbols as *const Symbol, hashes as *const u32, name) }
+    unsafe { search(strings, symbols as *const Symbol, hashes as *const u32, name) }
 }
 
 #[repr(C)]
@@ -77,7 +86,7 @@ struct Symbol {
 
 /// # Safety
 /// The tables are those of one loaded object.
-unsafe fn search(bias: u64, strings: u64, symbols: *const Symbol, hashes: *const u32, name: &CStr) -> Option<u64> {
+unsafe fn search(strings: u64, symbols: *const Symbol, hashes: *const u32, name: &CStr) -> Option<&'static Symbol> {
     let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
     // SAFETY: the table begins with four words: buckets, first symbol, words of the filter, and a shift.
     let [buckets, first, filter_words] = unsafe { hashes.cast::<[u32; 3]>().read() };
@@ -96,12 +105,11 @@ unsafe fn search(bias: u64, strings: u64, symbols: *const Symbol, hashes: *const
         let link = unsafe { bucket_table.add((buckets + symbol - first) as usize).read() };
         if (link | 1) == (hash | 1) {
             // SAFETY: the chain names symbols that exist.
-            let entry = unsafe { &*symbols.add(symbol as usize) };
+            let entry: &'static Symbol = unsafe { &*symbols.add(symbol as usize) };
             // SAFETY: a symbol's name is a string in the object's string table.
             let found = unsafe { CStr::from_ptr((strings + u64::from(entry.name)) as *const c_char) };
-            let kind = entry.info & 15;
-            if entry.section != 0 && kind == STT_FUNC && kind != STT_GNU_IFUNC && found == name {
-                return Some(bias.wrapping_add(entry.value));
+            if entry.section != 0 && found == name {
+                return Some(entry);
             }
         }
         if link & 1 == 1 {

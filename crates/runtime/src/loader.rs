@@ -3,7 +3,7 @@
 //! The loader calls an empty function, whose address it keeps for debuggers (`_r_debug.r_brk`), after it has mapped new
 //! libraries and before it runs any of their code, and again when it has unmapped some. A jump written there tells
 //! the recorder in time, under the loader's own lock. Where that page cannot be written, the loader's counts are looked
-//! at after each `dlclose` that the recorder sees, and the library path of the command's report says so.
+//! at after each `dlclose` that the recorder sees, and the area's flags say so.
 #![expect(unsafe_code, reason = "writes a jump into the loader")]
 
 use core::arch::naked_asm;

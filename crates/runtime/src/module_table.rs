@@ -363,3 +363,29 @@ pub(crate) fn is_in_libc(address: u64) -> bool {
     unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
     question.is_libc
 }
+
+/// Whether a loaded object other than this library defines a function of that name.
+///
+/// To be asked before `dlsym`: one that fails makes an error message, which allocates, leaves an error for the program
+/// to find, and crashes while the C library is not set up (an indirect function's resolver allocates).
+pub fn is_defined_elsewhere(name: &CStr) -> bool {
+    struct Question<'a> {
+        name: &'a CStr,
+        is_defined: bool,
+    }
+    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
+        let question = unsafe { &mut *data.cast::<Question<'_>>() };
+        // SAFETY: the loader passes a valid record of an object that is loaded.
+        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
+        let own = ask as *const () as u64;
+        if !(found.sections.start <= own && own < found.sections.end) {
+            question.is_defined |= crate::elf::defines(found.bias, found.dynamic, question.name);
+        }
+        c_int::from(question.is_defined)
+    }
+    let mut question = Question { name, is_defined: false };
+    // SAFETY: the callback has the right form, and the question outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
+    question.is_defined
+}

@@ -18,6 +18,7 @@ use heaptally_unwind::RuleCache;
 use crate::module_table::ModuleTable;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
+pub use crate::module_table::is_defined_elsewhere;
 use crate::{armed, environment, loader, module_table, sys};
 
 /// Nobody has tried yet.
@@ -232,6 +233,9 @@ fn thread_end() -> Option<ThreadEnd> {
 }
 
 fn look_up(name: &CStr) -> Option<*mut c_void> {
+    if !is_defined_elsewhere(name) {
+        return None;
+    }
     // SAFETY: a look-up by a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast::<c_char>()) };
     (!found.is_null()).then_some(found)

@@ -34,7 +34,8 @@ impl<M: CodeMap> Unwinder<'_, M> {
         let mut frame = Entry::leaf(start);
         // The entries below this index may still be met; those above lie further in than the frame.
         let mut candidates = memory.len();
-        let stop = loop {
+        let mut stop = Stop { end: End::CutDepth, check: EndCheck::Redo };
+        loop {
             // SAFETY: `candidates` is at most `len`.
             while candidates > 0 && unsafe { memory.entry(candidates - 1) }.sp < frame.sp {
                 candidates -= 1;
@@ -58,24 +59,30 @@ impl<M: CodeMap> Unwinder<'_, M> {
                 frame = *unsafe { memory.entry(last) };
                 candidates = last;
             }
+            let rule = self.known_rule(frame);
             // SAFETY: the frame is the start, or what a step from it led to.
-            let next = unsafe { self.step::<true>(&mut memory.scratch, &mut frame) };
-            memory.push_fresh(&mut count, frame);
-            match next {
-                _ if count >= STEPS_MAX => break Stop { end: End::CutDepth, check: EndCheck::Redo },
-                Ok(caller) => {
-                    if caller.step & STEP_BARRIER != 0 {
-                        candidates = Self::meet_slow(memory, candidates, &caller);
-                    }
-                    // The stack is too deep already: nothing is kept of the last one.
-                    if count >= LEAF_KEPT + ROOT_KEPT {
-                        candidates = 0;
-                    }
-                    frame = caller;
+            if let Some(caller) = unsafe { Self::step_quick(frame, rule) } {
+                memory.push_fresh(&mut count, frame);
+                frame = caller;
+            } else {
+                let mut marked = frame;
+                // SAFETY: likewise.
+                let next = unsafe { self.step_slow(&mut memory.scratch, &mut marked, rule, true) };
+                memory.push_fresh(&mut count, marked);
+                let Ok(caller) = next.map_err(|why| stop = why) else { break };
+                if caller.step & STEP_BARRIER != 0 {
+                    candidates = Self::meet_slow(memory, candidates, &caller);
                 }
-                Err(stop) => break stop,
+                frame = caller;
             }
-        };
+            if count >= LEAF_KEPT + ROOT_KEPT {
+                // The stack is too deep already: nothing is kept of the last one.
+                candidates = 0;
+                if count >= STEPS_MAX {
+                    break;
+                }
+            }
+        }
         if count > LEAF_KEPT + ROOT_KEPT {
             memory.elide_slow(count);
             return Walk { end: End::CutDepth, kept: 0 };
@@ -170,7 +177,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
             return is_same && unsafe { (word(caller.sp - 8), word(frame.bp)) } == (caller.pc(), caller.bp);
         }
         // SAFETY: as the caller promises.
-        match unsafe { self.step::<true>(&mut memory.scratch, &mut frame) } {
+        match unsafe { self.step(&mut memory.scratch, &mut frame, true) } {
             Ok(again) => again.is_state_of(&caller) && again.step == caller.step,
             Err(_) => false,
         }
@@ -187,7 +194,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
         let mut frame = *unsafe { memory.entry(0) };
         let end = memory.end();
         // SAFETY: as the caller promises.
-        let step = unsafe { self.step::<true>(&mut memory.scratch, &mut frame) };
+        let step = unsafe { self.step(&mut memory.scratch, &mut frame, true) };
         step.is_err_and(|stop| Some(stop.end) == end)
     }
 }

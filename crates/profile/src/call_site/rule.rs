@@ -19,6 +19,23 @@ pub struct Rules {
     functions_swift: Vec<String>,
 }
 
+/// The list of a section.
+type Section = fn(&mut Rules) -> &mut Vec<String>;
+
+/// The sections by their titles.
+const SECTIONS: [(&str, Section); 7] = [
+    ("[module]", |rules| &mut rules.modules),
+    ("[file]", |rules| &mut rules.files),
+    ("[symbol]", |rules| &mut rules.symbols),
+    ("[function]", |rules| &mut rules.functions),
+    ("[function rust]", |rules| &mut rules.functions_rust),
+    ("[function c++]", |rules| &mut rules.functions_cpp),
+    ("[function swift]", |rules| &mut rules.functions_swift),
+];
+
+/// The one pattern that looks like a title.
+const KERNELS_MODULE: &str = "[vdso]";
+
 /// The rule file that comes with heaptally.
 const EMBEDDED: &str = include_str!("../../rules/call_site.txt");
 
@@ -36,38 +53,25 @@ impl Rules {
     /// [`Error::Rule`] for an unknown section and for a pattern before the first one.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut rules = Self::default();
-        let mut section: Option<&mut Vec<String>> = None;
+        let mut section: Option<Section> = None;
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let rule_error = |reason: String| Error::Rule { line: at + 1, reason };
-            let section_of = match line {
-                "[module]" => Some(&mut rules.modules),
-                "[file]" => Some(&mut rules.files),
-                "[symbol]" => Some(&mut rules.symbols),
-                "[function]" => Some(&mut rules.functions),
-                "[function rust]" => Some(&mut rules.functions_rust),
-                "[function c++]" => Some(&mut rules.functions_cpp),
-                "[function swift]" => Some(&mut rules.functions_swift),
-                // The kernel's module is called so.
-                "[vdso]" => None,
-                _ if line.starts_with('[') && line.ends_with(']') => {
-                    return Err(rule_error(format!("unknown section {}", line.escape_debug())));
-                }
-                _ => None,
-            };
-            match (section_of, &mut section) {
-                (Some(new), section) => *section = Some(new),
-                (None, Some(section)) => section.push(line.to_owned()),
-                (None, None) => {
-                    return Err(rule_error(format!(
-                        "{} stands before the first section",
-                        line.escape_debug()
-                    )));
-                }
+            if let Some((_, found)) = SECTIONS.iter().find(|(title, _)| *title == line) {
+                section = Some(*found);
+                continue;
             }
+            let Some(section) = section else {
+                return Err(rule_error(format!("{} stands before the first section", line.escape_debug())));
+            };
+            let is_title = line.starts_with('[') && line.ends_with(']');
+            if is_title && line != KERNELS_MODULE {
+                return Err(rule_error(format!("unknown section {}", line.escape_debug())));
+            }
+            section(&mut rules).push(line.to_owned());
         }
         Ok(rules)
     }
@@ -235,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_rule_file_with_an_unknown_section_is_refused_by_line() {
-        let error = Rules::parse("# x\n\n[modules]\nlibx.so").unwrap_err();
+        let error = Rules::parse("# x\n[file]\n[modules]\nlibx.so").unwrap_err();
         assert_eq!(error.to_string(), "rule file line 3: unknown section [modules]");
         let error = Rules::parse("libx.so").unwrap_err();
         assert_eq!(error.to_string(), "rule file line 1: libx.so stands before the first section");

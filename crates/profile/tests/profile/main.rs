@@ -1,0 +1,5 @@
+//! The profile as its users see it: whole profiles through files and into their normal form.
+
+mod arbitrary;
+mod normal_form;
+mod round_trip;
