@@ -66,8 +66,8 @@ fn window_problems(report: &Report, expected: &ExpectedWindow, tolerance: Tolera
     };
     let mut problems = Vec::new();
     let calls = window.calls();
-    if window.totals.calls() != calls {
-        problems.push(format!("the window's total says {}, its rows {calls}", window.totals.calls()));
+    if window.counts.calls() != calls {
+        problems.push(format!("the window's total says {}, its rows {calls}", window.counts.calls()));
     }
     if let Some(total) = expected.total
         && !tolerance.other_rows

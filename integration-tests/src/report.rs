@@ -2,23 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A report.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Report {
+    /// The programs that ran.
+    pub images: Vec<Image>,
     /// The windows.
     pub windows: Vec<Window>,
     /// What could not be recorded.
-    #[serde(default)]
     pub losses: BTreeMap<String, u64>,
-    /// What the user should know.
-    #[serde(default)]
-    pub warnings: Vec<String>,
+    /// Sums that differ between the rows and the threads of a window.
+    pub sum_mismatches: Vec<Value>,
     /// The document as it is.
     #[serde(skip)]
-    pub document: Value,
+    document: Vec<u8>,
+}
+
+/// A program that ran.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Image {
+    /// Its file name.
+    pub label: String,
+    /// Whether it went on to another by exec.
+    pub replaced: bool,
+    /// What the user should know.
+    pub warnings: Vec<String>,
 }
 
 /// A window.
@@ -26,23 +37,19 @@ pub struct Report {
 pub struct Window {
     /// Its name.
     pub name: String,
-    /// The image that opened it.
-    #[serde(default)]
-    pub image: String,
+    /// The file name of the program that opened it.
+    pub image_label: String,
     /// How often it was entered.
-    #[serde(default)]
     pub entries: u64,
     /// What per-iteration numbers are divided by.
-    #[serde(default)]
     pub iterations: u64,
     /// Whether it was open when the program ended.
-    #[serde(default)]
     pub unfinished: bool,
-    /// The sums over its rows.
-    #[serde(default)]
-    pub totals: Counts,
+    /// Allocations whose stack was not recorded.
+    pub lost: u64,
+    /// The sums over its rows, as the report states them.
+    pub counts: Counts,
     /// Its stacks.
-    #[serde(default)]
     pub rows: Vec<Row>,
 }
 
@@ -50,19 +57,17 @@ pub struct Window {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Row {
     /// What was counted.
-    #[serde(flatten)]
     pub counts: Counts,
     /// `complete`, `frame_pointer` or `cut`.
-    #[serde(default)]
     pub capture: String,
+    /// Why it was cut.
+    pub cut_reason: Option<String>,
     /// Leaf first; the first is the allocation function.
-    #[serde(default)]
     pub frames: Vec<Frame>,
 }
 
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
 pub struct Counts {
     /// Successful allocations.
     pub allocations: u64,
@@ -70,6 +75,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Blocks given back while the window was open.
     pub freed: u64,
+    /// Blocks given back later.
+    pub freed_later: u64,
     /// Calls that returned no memory.
     pub failed: u64,
     /// Calls of `realloc(p, 0)` that freed and returned null.
@@ -87,20 +94,21 @@ impl Counts {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Frame {
     /// Its function; empty when unknown.
-    #[serde(default)]
+    #[serde(deserialize_with = "text_or_null")]
     pub function: String,
-    /// Its source file; empty when unknown.
-    #[serde(default)]
-    pub file: String,
-    /// The module that holds its code.
-    #[serde(default)]
+    /// The module that holds its code; empty when unknown.
+    #[serde(deserialize_with = "text_or_null")]
     pub module: String,
     /// Whether it is inlined.
-    #[serde(default)]
     pub inlined: bool,
     /// How it came to be in the stack.
-    #[serde(default)]
     pub kind: String,
+    /// The address as the module's file states it.
+    pub address: u64,
+}
+
+fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl Frame {
@@ -121,16 +129,16 @@ impl Report {
     /// # Errors
     /// When it is another kind of document.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let document: Value = serde_json::from_slice(bytes)?;
-        let mut report = Self::deserialize(&document)?;
-        report.document = document;
+        let mut report: Self = serde_json::from_slice(bytes)?;
+        report.document = bytes.to_owned();
         Ok(report)
     }
 
     /// What the document says of the window `name`; null where it has none.
-    pub fn window_json(&self, name: &str) -> &Value {
-        let windows = self.document["windows"].as_array().into_iter().flatten();
-        windows.rev().find(|window| window["name"] == name).unwrap_or(&Value::Null)
+    pub fn window_json(&self, name: &str) -> Value {
+        let document: Value = serde_json::from_slice(&self.document).unwrap_or_default();
+        let windows = document["windows"].as_array().into_iter().flatten();
+        windows.rev().find(|window| window["name"] == name).cloned().unwrap_or_default()
     }
 
     /// The window `name`.
@@ -154,10 +162,16 @@ impl Report {
         self.losses.get(name).copied().unwrap_or(0)
     }
 
-    /// The losses that are not 0, as text.
+    /// The losses that are not 0 and the sums that do not agree, as text; empty when all is well.
     pub fn losses_text(&self) -> String {
         let lost = self.losses.iter().filter(|(_, count)| **count > 0);
-        lost.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+        let lost = lost.map(|(name, count)| format!("{name} {count}"));
+        lost.chain(self.sum_mismatches.iter().map(Value::to_string)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the user should know, of all images.
+    pub fn warnings(&self) -> Vec<&str> {
+        self.images.iter().flat_map(|image| &image.warnings).map(String::as_str).collect()
     }
 }
 
@@ -206,7 +220,14 @@ impl Row {
     pub fn text(&self) -> String {
         const SHOWN: usize = 40;
         let name = |frame: &Frame| {
-            let function = if frame.function.is_empty() { "?" } else { &frame.function };
+            let address =
+                format!("{}+{:#x}", frame.module.rsplit('/').next().unwrap_or_default(), frame.address);
+            let function = match (frame.kind.as_str(), frame.function.as_str()) {
+                ("signal", _) => "<signal>",
+                ("elided", _) => "<elided>",
+                (_, "") => &address,
+                (_, function) => function,
+            };
             let short: String = function.chars().take(80).collect();
             if frame.inlined { format!("+{short}") } else { short }
         };

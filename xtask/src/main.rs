@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+mod bench;
 mod package_check;
 
 fn main() -> ExitCode {
-    let task = std::env::args().nth(1);
-    let outcome = match task.as_deref() {
+    let mut words = std::env::args().skip(1);
+    let outcome = match words.next().as_deref() {
+        Some("bench") => bench::run(words),
         Some("package-check") => package_check::run(),
-        _ => Err("usage: cargo xtask package-check".to_owned()),
+        _ => Err("usage: cargo xtask bench|package-check".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

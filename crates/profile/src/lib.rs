@@ -2,7 +2,8 @@
 //!
 //! A [`Profile`](model::Profile) is one recording. This crate says what it holds ([`model`]), brings it into a form
 //! in which equal recordings are equal ([`canonical`]), adds it up ([`total`]), finds the frame of each stack that the
-//! user can act on ([`call_site`]), and writes and reads it as a pprof file ([`pprof`]).
+//! user can act on ([`call_site`]), and writes and reads it as a pprof file ([`pprof`]). [`path_text`] says how paths
+//! that are not UTF-8 are written as text.
 //!
 //! It does *not* record, symbolise or print, it touches no file, and it reads no clock: the caller hands over bytes
 //! and gets bytes. Whoever builds a profile owes valid indices; [`Profile::validate`](model::Profile::validate) checks
@@ -32,6 +33,7 @@ pub mod canonical;
 mod error;
 mod glob;
 pub mod model;
+pub mod path_text;
 pub mod pprof;
 pub mod total;
 mod validate;

@@ -1,1 +1,38 @@
-//! (to be written)
+//! Reports: a profile as text for people and as JSON for programs.
+//!
+//! Every form is one file with one function of a profile and [`Options`], which returns the whole report:
+//! [`text`](mod@text), [`json`](mod@json); [`summary`](mod@summary) is the one line that ends a run. The same profile
+//! and options give the same bytes.
+//!
+//! This crate does *not* read or write files and does not look at the terminal; whether to colour is an option. What a
+//! profile holds is data: names are escaped, so that they cannot command a terminal ([`escape`](mod@escape)). The
+//! caller owes a profile whose indices are valid (one that was read from a file is); what an invalid one refers to is
+//! left out.
+//!
+//! ```
+//! use heaptally_profile::model::{Counts, Image, Profile, Row, Stack, Window};
+//! use heaptally_report::{Options, summary::summary, text::text};
+//!
+//! let profile = Profile {
+//!     images: vec![Image::default()],
+//!     windows: vec![Window { name: "parse".into(), iterations: 10, iterations_told: true, ..Window::default() }],
+//!     stacks: vec![Stack::default()],
+//!     rows: vec![Row { counts: Counts { allocations: 3, bytes: 90, ..Counts::default() }, ..Row::default() }],
+//!     ..Profile::default()
+//! };
+//! assert_eq!(summary(&profile), "1 window, 3 allocations, 1 stack, all complete");
+//! assert!(text(&profile, &Options::default()).starts_with("window \"parse\"   10 iterations   0.30 allocs/iter"));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod escape;
+mod frame;
+pub mod json;
+mod loss;
+mod number;
+mod options;
+pub mod summary;
+pub mod text;
+mod window;
+
+pub use options::Options;

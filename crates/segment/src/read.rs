@@ -18,6 +18,7 @@
 //! ```
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::mem::offset_of;
 use std::borrow::ToOwned;
 use std::fs::File;
@@ -287,12 +288,21 @@ pub struct Module {
 }
 
 /// Where a stack goes on towards its root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// At a frame: an index into [`Area::frames`].
     Frame(usize),
     /// Nowhere: so it ended.
     Root(Root),
+}
+
+impl Hash for Link {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Frame(id) => (0_u8, *id).hash(state),
+            Self::Root(root) => (1_u8, *root as u32).hash(state),
+        }
+    }
 }
 
 /// One frame below its caller.

@@ -28,6 +28,8 @@ pub(crate) struct DebugFrame {
     pub(crate) file: String,
     /// The line, 0 when unknown.
     pub(crate) line: u32,
+    /// Whether the assembler described it. It takes each label for a function, so of aliases any may stand here.
+    pub(crate) is_assembler: bool,
 }
 
 /// What outlives the reading of one module's debug information.
@@ -140,15 +142,18 @@ impl<'a> DebugInfo<'a> {
         };
         let mut frames = Vec::new();
         while let Some(frame) = found.next()? {
-            let name = match &frame.function {
-                Some(function) => function.raw_name()?.into_owned(),
-                None => String::new(),
+            let (name, is_assembler) = match &frame.function {
+                Some(function) => {
+                    let is_assembler = function.language == Some(gimli::DW_LANG_Mips_Assembler);
+                    (function.raw_name()?.into_owned(), is_assembler)
+                }
+                None => (String::new(), false),
             };
             let (file, line) = match &frame.location {
                 Some(location) => (location.file.unwrap_or_default().to_owned(), location.line.unwrap_or(0)),
                 None => (String::new(), 0),
             };
-            frames.push(DebugFrame { name, file, line });
+            frames.push(DebugFrame { name, file, line, is_assembler });
         }
         Ok(frames)
     }

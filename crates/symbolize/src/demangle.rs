@@ -213,7 +213,7 @@ mod tests {
             ("__ZN3foo3barEi", "foo::bar(int)"),
             ("_ZN3foo3bar17h0123456789abcdefE", "foo::bar"),
             (
-                "_ZN55_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
+                "_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
                 "<&T as core::fmt::Debug>::fmt",
             ),
             ("_RNvC6_123foo3bar", "123foo::bar"),

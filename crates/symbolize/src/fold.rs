@@ -7,7 +7,7 @@
 //!   joined them.
 //!
 //! Names are compared as people see them, without hashes and clone suffixes: a constructor's two symbols are one name.
-//! A linker that erases the folded function's address from the debug information (lld) leaves no trace for the first
+//! The assembler describes each label as a function: what it wrote proves nothing. A linker that erases the folded function's address from the debug information (lld) leaves no trace for the first
 //! rule.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,7 @@ fn add_unit<'a>(
     names: &mut BTreeMap<u64, BTreeSet<String>>,
 ) -> gimli::Result<()> {
     let unit = dwarf.unit(header)?;
-    if !covers_any(dwarf, &unit, candidates)? {
+    if is_assembler(&unit)? || !covers_any(dwarf, &unit, candidates)? {
         return Ok(());
     }
     let mut entries = unit.entries_raw(None)?;
@@ -100,6 +100,14 @@ fn add_unit<'a>(
         }
     }
     Ok(())
+}
+
+/// Whether a unit was written by the assembler.
+fn is_assembler(unit: &Unit<Slice<'_>>) -> gimli::Result<bool> {
+    let mut entries = unit.entries();
+    let root = entries.next_dfs()?;
+    let language = root.and_then(|root| root.attr_value(gimli::DW_AT_language));
+    Ok(language == Some(AttributeValue::Language(gimli::DW_LANG_Mips_Assembler)))
 }
 
 /// Whether a unit has code at one of the candidates. One that does not say may have.

@@ -138,12 +138,12 @@ impl<'a> Tables<'a> {
                 let mut frames = debug_info.map(|info| info.frames(address)).unwrap_or_default();
                 let outermost = frames.pop().unwrap_or_default();
                 let system_name =
-                    physical_name(&outermost.name, hit.as_ref(), address, &mut start_of, module);
+                    physical_name(&outermost, is_folded, hit.as_ref(), address, &mut start_of, module);
                 let Some(system_name) = system_name else { return Vec::new() };
                 // An inlined call without a name tells nothing that its caller does not.
                 let inlined = frames.into_iter().filter(|frame| !frame.name.is_empty());
                 let mut named: Vec<NamedFrame> = inlined
-                    .map(|DebugFrame { name, file, line }| NamedFrame {
+                    .map(|DebugFrame { name, file, line, .. }| NamedFrame {
                         system_name: name,
                         file,
                         line,
@@ -159,27 +159,19 @@ impl<'a> Tables<'a> {
 
 /// The name of the function whose code it is.
 fn physical_name(
-    debug_name: &str,
+    outermost: &DebugFrame,
+    is_folded: bool,
     hit: Option<&Hit<'_, '_>>,
     address: u64,
     start_of: &mut dyn FnMut(u64) -> Option<u64>,
     module: &Module,
 ) -> Option<String> {
     let symbol_name = |hit: &Hit<'_, '_>| String::from_utf8_lossy(hit.symbol.name).into_owned();
-    if !debug_name.is_empty() {
-        // A function without a linkage name (a lambda, line tables only) is told in full by a mangled symbol, unless a
-        // symbol of just that name is there too.
-        return Some(match hit {
-            Some(hit)
-                if hit.is_sized
-                    && !is_mangled(debug_name)
-                    && is_mangled(&symbol_name(hit))
-                    && hit.aliases.iter().all(|alias| alias.name != debug_name.as_bytes()) =>
-            {
-                symbol_name(hit)
-            }
-            _ => debug_name.to_owned(),
-        });
+    if !outermost.name.is_empty() {
+        let better = hit
+            .map(|hit| (hit, symbol_name(hit)))
+            .filter(|(hit, name)| is_better(outermost, is_folded, hit, name));
+        return Some(better.map_or_else(|| outermost.name.clone(), |(_, name)| name));
     }
     match hit {
         Some(hit) if hit.is_sized => Some(symbol_name(hit)),
@@ -188,6 +180,25 @@ fn physical_name(
             Some(symbol_name(hit))
         }
         _ => start_of(address).map(|start| format!("{}+{start:#x}", file_name(module))),
+    }
+}
+
+/// Whether a symbol's name is to be preferred to the one of the debug information.
+fn is_better(outermost: &DebugFrame, is_folded: bool, hit: &Hit<'_, '_>, symbol_name: &str) -> bool {
+    if !hit.is_sized || is_mangled(&outermost.name) {
+        return false;
+    }
+    if outermost.is_assembler {
+        return true;
+    }
+    let is_alias = hit.aliases.iter().any(|alias| alias.name == outermost.name.as_bytes());
+    if is_mangled(symbol_name) {
+        // A function without a linkage name (a lambda, line tables only) is told in full by its symbol.
+        !is_alias
+    } else {
+        // Of one function's names the one that also a file without debug information would give: malloc, not
+        // __libc_malloc. Functions that were folded are several: the lines are of the one that is named here.
+        is_alias && !is_folded
     }
 }
 

@@ -11,7 +11,7 @@ use crate::counter_shard::{Shard, add};
 use crate::os::{AreaMap, Os};
 use crate::spin::Spin;
 use crate::table::Table;
-use crate::window_table::{Nesting, WindowTable};
+use crate::window_table::{ThreadNesting, WindowTable};
 
 const TOTAL_CACHE: usize = 8;
 
@@ -22,7 +22,7 @@ pub struct ThreadTally {
     /// How deep the thread is paused.
     pub(crate) paused: u32,
     /// Its open thread windows.
-    pub(crate) nesting: Nesting,
+    pub(crate) nesting: ThreadNesting,
     /// The block that its latest recorded allocation gave, while it lives.
     pub(crate) last_block: usize,
     /// Live bytes of a window that are not handed in yet.
@@ -40,7 +40,7 @@ impl ThreadTally {
         Self {
             shard,
             paused: 0,
-            nesting: Nesting::new(),
+            nesting: ThreadNesting::new(),
             last_block: 0,
             delta: 0,
             delta_window: 0,

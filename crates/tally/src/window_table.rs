@@ -9,8 +9,15 @@ use crate::os::{AreaMap, Os};
 use crate::spin::Spin;
 use crate::table::{Pages, Table};
 
-/// How many process windows, and how many thread windows of one thread, can be open at once.
-pub(crate) const NESTING_LIMIT: usize = 64;
+/// How many process windows can be open at once.
+const PROCESS_LIMIT: usize = 64;
+/// How many windows of one thread can be open at once. Few: the first event of a thread may be on a small stack.
+const THREAD_LIMIT: usize = 16;
+
+/// The open windows of the process.
+type ProcessNesting = Nesting<PROCESS_LIMIT>;
+/// The open windows of a thread.
+pub(crate) type ThreadNesting = Nesting<THREAD_LIMIT>;
 
 /// A window and the number of its entry; `window` 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,14 +43,14 @@ impl Entered {
 
 /// Open windows, innermost last, each with how deep it was begun.
 #[derive(Debug)]
-pub(crate) struct Nesting {
-    open: [(Entered, u32); NESTING_LIMIT],
+pub(crate) struct Nesting<const LIMIT: usize> {
+    open: [(Entered, u32); LIMIT],
     len: usize,
 }
 
-impl Nesting {
+impl<const LIMIT: usize> Nesting<LIMIT> {
     pub(crate) const fn new() -> Self {
-        Self { open: [(Entered { window: 0, entry: 0 }, 0); NESTING_LIMIT], len: 0 }
+        Self { open: [(Entered { window: 0, entry: 0 }, 0); LIMIT], len: 0 }
     }
 
     #[inline]
@@ -52,6 +59,10 @@ impl Nesting {
             0 => Entered { window: 0, entry: 0 },
             len => self.open[len - 1].0,
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == LIMIT
     }
 
     fn position(&self, window: u32) -> Option<usize> {
@@ -87,7 +98,7 @@ pub(crate) struct WindowTable {
     current: AtomicU64,
     /// The number of the automatic window while it is open.
     automatic: AtomicU32,
-    nesting: Spin<Nesting>,
+    nesting: Spin<ProcessNesting>,
 }
 
 impl WindowTable {
@@ -100,7 +111,7 @@ impl WindowTable {
             only,
             current: AtomicU64::new(0),
             automatic: AtomicU32::new(0),
-            nesting: Spin::new(Nesting::new()),
+            nesting: Spin::new(ProcessNesting::new()),
         };
         if only.is_none()
             && let Some(window) = table.find_or_make(WINDOW_AUTOMATIC, b"process")
@@ -161,7 +172,7 @@ impl WindowTable {
             window.depth.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if nesting.len == NESTING_LIMIT {
+        if nesting.is_full() {
             self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -187,7 +198,7 @@ impl WindowTable {
     }
 
     /// Begins a window of the calling thread, whose open ones are `nesting`.
-    pub(crate) fn begin_thread(&self, nesting: &mut Nesting, name: &[u8]) {
+    pub(crate) fn begin_thread(&self, nesting: &mut ThreadNesting, name: &[u8]) {
         if !self.exists(name) {
             return;
         }
@@ -204,7 +215,7 @@ impl WindowTable {
             nesting.open[at].1 += 1;
             return;
         }
-        if nesting.len == NESTING_LIMIT {
+        if nesting.is_full() {
             self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -215,7 +226,7 @@ impl WindowTable {
     }
 
     /// Ends a window of the calling thread.
-    pub(crate) fn end_thread(&self, nesting: &mut Nesting, name: &[u8]) {
+    pub(crate) fn end_thread(&self, nesting: &mut ThreadNesting, name: &[u8]) {
         if !self.exists(name) {
             return;
         }
@@ -256,7 +267,7 @@ impl WindowTable {
     }
 
     /// One step out of an open process window; true if it is closed now.
-    fn close(&self, nesting: &mut Nesting, number: u32) -> bool {
+    fn close(&self, nesting: &mut ProcessNesting, number: u32) -> bool {
         let window = self.get(number);
         let Some(at) = nesting.position(number) else {
             window.stray_ends.fetch_add(1, Ordering::Relaxed);

@@ -5,14 +5,15 @@
 mod model;
 mod tables;
 
-
+use std::sync::Barrier;
+use std::thread;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use model::Model;
-use model::generate::{Case, case, config};
-
+use model::generate::{Case, case, config, independent_programs};
+use model::op::Op;
 use tables::reading::{Reading, WindowKey};
 use tables::{Tables, Workers};
 
@@ -71,6 +72,52 @@ proptest! {
         for row in found.rows.values().map(|row| &row.counts) {
             prop_assert!(row.freed + row.freed_later <= row.allocations);
             prop_assert!(row.freed_bytes + row.freed_later_bytes <= row.bytes);
+        }
+    }
+}
+
+proptest! {
+    // What fails once among threads may not fail again, so it is not made smaller.
+    #![proptest_config(ProptestConfig { cases: config().cases.div_ceil(8), max_shrink_iters: 0, ..config() })]
+
+    /// Threads that do not touch the same blocks count as if one ran after the other.
+    #[test]
+    fn threads_at_once_count_as_one_after_the_other(programs in independent_programs(80)) {
+        const ROUNDS: usize = 10;
+        let mut model = Model::new(None);
+        let tables = Tables::new(None, 4, PLENTY);
+        let first = Op::WindowBegin { thread: 0, name: "parse" };
+        let mut threads: Vec<Workers> = Vec::new();
+        for (thread, _) in (0..).zip(&programs) {
+            let mut workers = Workers::default();
+            model.apply(&first.by(thread));
+            workers.apply(&tables, &first.by(thread));
+            threads.push(workers);
+        }
+        for ops in &programs {
+            (0..ROUNDS).flat_map(|_| ops).for_each(|op| model.apply(op));
+        }
+        let (barrier, shared) = (&Barrier::new(threads.len()), &tables);
+        thread::scope(|scope| {
+            for (workers, ops) in threads.iter_mut().zip(&programs) {
+                scope.spawn(move || {
+                    barrier.wait();
+                    (0..ROUNDS).flat_map(|_| ops).for_each(|op| workers.apply(shared, op));
+                });
+            }
+        });
+        let (mut found, expected) = (tables.read(), Reading::of_model(&model));
+        for (key, expected) in &expected.rows {
+            let found = found.rows.get_mut(key).filter(|row| row.entries != expected.entries);
+            if let Some(row) = found && row.entries.0 <= expected.entries.0 && expected.entries.1 <= row.entries.1 {
+                row.entries = expected.entries;
+            }
+        }
+        prop_assert_eq!(found, expected);
+        threads.into_iter().for_each(|workers| workers.end(&tables));
+        let bytes = tables.bytes();
+        for window in &model.windows {
+            prop_assert_eq!(bytes[&Reading::key_of(window)].live, window.live_bytes as i64);
         }
     }
 }

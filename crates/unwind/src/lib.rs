@@ -57,21 +57,29 @@
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 compile_error!("heaptally-unwind knows the frames of x86-64 only");
 
+// The tests share a file with the integration tests, which name the crate so.
+#[cfg(test)]
+extern crate self as heaptally_unwind;
+
 mod code_map;
 mod cursor;
 mod eh_frame;
 mod expression;
+mod full_walk;
+#[cfg(test)]
+mod gimli_oracle;
 mod memory;
 mod remembered;
 mod row;
 mod rule_cache;
+mod slow_step;
 mod unwinder;
 mod x86_64;
 
 pub use code_map::{CodeMap, ModuleSections};
 pub use memory::{
-    ADDRESS_MASK, ELIDED, ELIDED_ENTRY, Entry, FRAME_POINTER, FRAMES_MAX, INTERRUPTED, LEAF_KEPT, ROOT_KEPT, SIGNAL,
-    WalkMemory,
+    ADDRESS_MASK, ELIDED, ELIDED_ENTRY, Entry, FRAME_POINTER, FRAMES_MAX, INTERRUPTED, LEAF_KEPT, ROOT_KEPT,
+    SIGNAL, WalkMemory,
 };
 pub use rule_cache::RuleCache;
 pub use unwinder::{STEPS_MAX, Unwinder};

@@ -9,7 +9,10 @@
 //! ```
 //! Root first, since the leaf end changes from event to event and the root end stays where it is.
 
-#![expect(unsafe_code, reason = "the memory is the caller's, and its entries are reached without bounds checks")]
+#![expect(
+    unsafe_code,
+    reason = "the memory is the caller's, and its entries are reached without bounds checks"
+)]
 
 use core::fmt;
 
@@ -157,6 +160,15 @@ impl WalkMemory {
         unsafe { self.entries.get_unchecked(index) }
     }
 
+    /// # Safety
+    /// `index` is below `len`.
+    #[inline(always)]
+    pub(crate) unsafe fn entry_mut(&mut self, index: usize) -> &mut Entry {
+        debug_assert!(index < self.len as usize);
+        // SAFETY: the caller keeps `index` below `len`, which is at most `FRAMES_MAX`.
+        unsafe { self.entries.get_unchecked_mut(index) }
+    }
+
     pub(crate) fn end(&self) -> Option<End> {
         Some(match self.end {
             1 => End::Complete,
@@ -214,7 +226,9 @@ impl WalkMemory {
             *entry = self.fresh[fresh_index(count - 1 - nth)];
         }
         self.entries[ROOT_KEPT] = Entry { address: ELIDED_ENTRY, ..Entry::default() };
-        for (entry, fresh) in self.entries[ROOT_KEPT + 1..].iter_mut().zip(self.fresh[..LEAF_KEPT].iter().rev()) {
+        for (entry, fresh) in
+            self.entries[ROOT_KEPT + 1..].iter_mut().zip(self.fresh[..LEAF_KEPT].iter().rev())
+        {
             *entry = *fresh;
         }
         self.len = FRAMES_MAX as u32;

@@ -43,6 +43,9 @@ impl<M: CodeMap> Unwinder<'_, M> {
             // SAFETY: likewise.
             if candidates > 0 && unsafe { memory.entry(candidates - 1) }.is_state_of(&frame) {
                 let met = candidates - 1;
+                // The same state may be reached from another callee by another step.
+                // SAFETY: `met` is below `len`.
+                unsafe { memory.entry_mut(met) }.step = frame.step;
                 // SAFETY: the state is that of a live frame.
                 let Some(last) = (unsafe { self.verify(memory, met) }) else {
                     return Self::rejoin(memory, met + 1, count);
@@ -176,8 +179,9 @@ impl<M: CodeMap> Unwinder<'_, M> {
             // SAFETY: likewise.
             return is_same && unsafe { (word(caller.sp - 8), word(frame.bp)) } == (caller.pc(), caller.bp);
         }
+        let rule = self.known_rule(frame);
         // SAFETY: as the caller promises.
-        match unsafe { self.step(&mut memory.scratch, &mut frame, true) } {
+        match unsafe { self.step_slow(&mut memory.scratch, &mut frame, rule, true) } {
             Ok(again) => again.is_state_of(&caller) && again.step == caller.step,
             Err(_) => false,
         }
@@ -193,8 +197,9 @@ impl<M: CodeMap> Unwinder<'_, M> {
         // SAFETY: an entry was met, so there is one.
         let mut frame = *unsafe { memory.entry(0) };
         let end = memory.end();
+        let rule = self.known_rule(frame);
         // SAFETY: as the caller promises.
-        let step = unsafe { self.step(&mut memory.scratch, &mut frame, true) };
+        let step = unsafe { self.step_slow(&mut memory.scratch, &mut frame, rule, true) };
         step.is_err_and(|stop| Some(stop.end) == end)
     }
 }

@@ -65,7 +65,7 @@ fn a10_a_deepbind_plugin() {
     let window = outcome.report().window("w");
     assert_eq!(window.calls_with("own"), 1, "{}", window.text());
     assert_eq!(window.calls_with("plug_dup"), 1, "{}", window.text());
-    let is_warned = outcome.report().warnings.iter().any(|warning| warning.contains("DEEPBIND"))
+    let is_warned = outcome.report().warnings().iter().any(|warning| warning.contains("DEEPBIND"))
         || outcome.stderr.contains("DEEPBIND");
     match window.calls() {
         5 => assert_eq!(window.calls_with("plug_alloc"), 3, "{}", window.text()),

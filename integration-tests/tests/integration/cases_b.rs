@@ -27,7 +27,7 @@ plain! {
 #[test]
 fn b01_realloc() {
     let Some(outcome) = standard::case("B01", 0) else { return };
-    let totals = outcome.report().window("w").totals;
+    let totals = outcome.report().window("w").counts;
     assert_eq!((totals.allocations, totals.reallocs_to_zero, totals.failed), (5, 1, 0), "{totals:?}");
     let to_zero: u64 =
         outcome.report().window("w").rows_with("to_zero").map(|row| row.counts.reallocs_to_zero).sum();
@@ -37,7 +37,7 @@ fn b01_realloc() {
 #[test]
 fn b04_no_bytes_and_free_of_null() {
     let Some(outcome) = standard::case("B04", 0) else { return };
-    let totals = outcome.report().window("w").totals;
+    let totals = outcome.report().window("w").counts;
     assert_eq!((totals.allocations, totals.bytes), (3, 0), "{totals:?}");
 }
 
@@ -45,7 +45,7 @@ fn b04_no_bytes_and_free_of_null() {
 #[test]
 fn b05_usable_size() {
     let Some(outcome) = standard::case("B05", 0) else { return };
-    assert_eq!(outcome.report().window("w").totals.bytes, 13 + 1 + 5 * 7 + 50);
+    assert_eq!(outcome.report().window("w").counts.bytes, 13 + 1 + 5 * 7 + 50);
 }
 
 /// One entry: the program says nothing of its ten iterations.

@@ -117,7 +117,7 @@ fn check_said(outcome: &Outcome, what: &str) {
     assert_eq!(first, Some((STACKS * ROUNDS).to_string()), "{what}");
     let report = outcome.report();
     let recorded = if report.has_window("w") { report.window("w").calls_with("leaf") } else { 0 };
-    let is_said = !report.losses_text().is_empty() || !report.warnings.is_empty();
+    let is_said = !report.losses_text().is_empty() || !report.warnings().is_empty();
     assert!(
         recorded == STACKS * ROUNDS || is_said,
         "{what}: {recorded} recorded, and nothing is said:\n{}",

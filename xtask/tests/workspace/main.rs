@@ -1,5 +1,7 @@
 //! What holds for the workspace as a whole: its arrows, its sources' form, and what the preload library shows.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
+
 mod arrow;
 mod header;
 mod preload_symbol;

@@ -211,3 +211,6 @@ impl<'a> Strings<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         state,
         pid: header.u32(offset_of!(AreaHeader, pid)),
         flags: header.u32(offset_of!(AreaHeader, flags)),
-        libc_version: until_nul(header.slice(offset_of!(AreaHeader, libc_version), 32)),
+        libc_version: until_nul(header.slice(offset_of!(AreaHeader, libc_version_words), 32)),
         image_path: text(offset_of!(AreaHeader, image_path), offset_of!(AreaHeader, image_path_len))?,
         allocator_path: text(
             offset_of!(AreaHeader, allocator_path),

@@ -374,7 +374,11 @@ proptest! {
             }
             for (at, frame) in area.frames.iter().enumerate() {
                 prop_assert!(frame.module.is_none_or(|module| module < area.modules.len()));
-                prop_assert!(match frame.caller { Link::Frame(caller) => caller < at, Link::Root(_) => true });
+                let is_after_caller = match frame.caller {
+                    Link::Frame(caller) => caller < at,
+                    Link::Root(_) => true,
+                };
+                prop_assert!(is_after_caller);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +22,8 @@ impl Workshop {
     /// An empty one; `None`, with a note, where one of the tools is missing.
     pub(crate) fn with(tools: &[&str]) -> Option<Self> {
         for tool in tools {
-            let version = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let version =
+                Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
             if !version.is_ok_and(|status| status.success()) {
                 println!("skipped: {tool} is missing");
                 return None;
@@ -42,14 +44,15 @@ impl Workshop {
 
     /// Runs a tool in the folder.
     pub(crate) fn run<I: AsRef<OsStr>>(&self, tool: &str, arguments: impl IntoIterator<Item = I>) {
-        let arguments: Vec<OsString> = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+        let arguments: Vec<OsString> =
+            arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let output = Command::new(tool).args(&arguments).current_dir(self.path("")).output().unwrap();
         assert!(output.status.success(), "{tool} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Runs a tool, arguments divided by spaces.
     pub(crate) fn sh(&self, command: &str) {
-        let mut words = command.split(' ');
+        let mut words = command.split_whitespace();
         let tool = words.next().unwrap();
         self.run(tool, words);
     }
@@ -132,11 +135,18 @@ pub(crate) fn address_of(path: &Path, name: &str) -> u64 {
 
 /// Address and name of each function's symbol that has a size.
 pub(crate) fn symbols_of(path: &Path) -> Vec<(u64, String)> {
+    sized_symbols(path).into_iter().map(|(range, name)| (range.start, name)).collect()
+}
+
+/// Range and name of each function's symbol that has a size.
+pub(crate) fn sized_symbols(path: &Path) -> Vec<(Range<u64>, String)> {
     let bytes = fs::read(path).unwrap();
     let elf = object::File::parse(&*bytes).unwrap();
     elf.symbols()
-        .filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 0 && symbol.is_definition())
-        .map(|symbol| (symbol.address(), symbol.name().unwrap().to_owned()))
+        .filter(|symbol| {
+            symbol.kind() == object::SymbolKind::Text && symbol.size() > 0 && symbol.is_definition()
+        })
+        .map(|symbol| (symbol.address()..symbol.address() + symbol.size(), symbol.name().unwrap().to_owned()))
         .collect()
 }
 

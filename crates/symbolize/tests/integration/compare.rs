@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use heaptally_profile::model::Profile;
 
-use crate::build::{Workshop, frames_of, symbolize, text_addresses};
+use crate::build::{Workshop, frames_of, sized_symbols, symbolize, text_addresses};
 
 /// The frames by addr2line: `(mangled name, file, line)`, innermost first.
 fn addr2line(path: &Path, addresses: &[u64]) -> Vec<Vec<(String, String, u32)>> {
@@ -42,28 +42,35 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Whether a name is the expected one, which may have a clone suffix: debug information leaves it out.
+fn is_name(expected: &str, found: &str) -> bool {
+    expected.strip_prefix(found).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
+}
+
 /// How many addresses agree entirely, how many in all functions' names, of how many.
 fn agreement(path: &Path, step: u64) -> (usize, usize, usize, Profile) {
-    let addresses = text_addresses(path, step);
+    // Between functions addr2line goes on naming the one before.
+    let symbols = sized_symbols(path);
+    let mut addresses = text_addresses(path, step);
+    addresses.retain(|address| symbols.iter().any(|(range, _)| range.contains(address)));
     let expected = addr2line(path, &addresses);
     assert_eq!(expected.len(), addresses.len());
     let profile = symbolize(path, &addresses);
     let found = frames_of(&profile);
     let (mut whole, mut by_name, mut known) = (0, 0, 0);
     for ((expected, found), address) in expected.iter().zip(&found).zip(&addresses) {
-        if expected[0].0 == "??" {
-            continue;
-        }
         known += 1;
-        let names_agree = expected.len() == found.len() && expected.iter().zip(found).all(|(e, f)| e.0 == f.0);
+        let names_agree =
+            expected.len() == found.len() && expected.iter().zip(found).all(|(e, f)| is_name(&e.0, &f.0));
         let places_agree = names_agree
             && expected.iter().zip(found).all(|(e, f)| {
-                // addr2line says ?? for the file and 0 or ? for the line where it knows none.
-                (e.1 == "??" || file_name(&e.1) == file_name(&f.2)) && (e.2 == 0 || e.2 == f.3)
+                // Where it knows no line it names the symbol table's file; the linker's copies have none of their own.
+                let is_same_file = file_name(&e.1) == file_name(&f.2) || e.1.ends_with("<artificial>");
+                e.2 == 0 || (e.2 == f.3 && is_same_file)
             });
         by_name += usize::from(names_agree);
         whole += usize::from(places_agree);
-        if !names_agree {
+        if !places_agree {
             println!("{address:#x}: {expected:?} / {found:?}");
         }
     }

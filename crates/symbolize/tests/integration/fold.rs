@@ -4,7 +4,7 @@ use heaptally_profile::model::Profile;
 
 use crate::build::{Workshop, address_of, names, symbolize};
 
-const FOLDABLE: &str = r#"
+const FOLDABLE: &str = r##"
 #include <stdlib.h>
 static void *volatile sink;
 #define NI __attribute__((noinline,noclone))
@@ -16,7 +16,7 @@ struct Thing { Thing(int); virtual ~Thing(); int n; };
 NI Thing::Thing(int n) : n(n) { use_a(); }
 NI Thing::~Thing() { use_b(); }
 int main() { Thing thing(2); return 0; }
-"#;
+"##;
 
 fn is_folded(profile: &Profile, location: usize) -> bool {
     let line = profile.locations[location].lines.last().unwrap();
@@ -31,7 +31,8 @@ fn folded_functions_are_told_and_others_not() {
     let path = workshop.path("folded");
     let red = address_of(&path, "make_red");
     assert_eq!(red, address_of(&path, "make_blue"), "the linker folded them");
-    let profile = symbolize(&path, &[red + 4, address_of(&path, "use_a") + 4, address_of(&path, "ThingC1") + 1]);
+    let profile =
+        symbolize(&path, &[red + 4, address_of(&path, "use_a") + 4, address_of(&path, "ThingC1") + 1]);
     let name = &names(&profile)[0][0];
     assert!(["make_red", "make_blue"].contains(&name.as_str()), "{name}");
     assert!(is_folded(&profile, 0));
@@ -47,14 +48,21 @@ fn folded_functions_are_told_and_others_not() {
 #[test]
 fn functions_folded_from_two_units_are_told() {
     let Some(workshop) = Workshop::with(&["g++", "ld.gold"]) else { return };
-    workshop.write("red.cpp", "#include <stdlib.h>\nnamespace a { void *red(long n) { return malloc(n + 5); } }\n");
-    workshop.write("blue.cpp", "#include <stdlib.h>\nnamespace b { void *blue(long n) { return malloc(n + 5); } }\n");
+    workshop.write(
+        "red.cpp",
+        "#include <stdlib.h>\nnamespace a { void *red(long n) { return malloc(n + 5); } }\n",
+    );
+    workshop.write(
+        "blue.cpp",
+        "#include <stdlib.h>\nnamespace b { void *blue(long n) { return malloc(n + 5); } }\n",
+    );
     workshop.write(
         "main.cpp",
         "namespace a { void *red(long); } namespace b { void *blue(long); }\n\
          int main() { return a::red(1) == b::blue(2); }\n",
     );
-    workshop.sh("g++ -O2 -g -ffunction-sections -fuse-ld=gold -Wl,--icf=all -o folded main.cpp red.cpp blue.cpp");
+    workshop
+        .sh("g++ -O2 -g -ffunction-sections -fuse-ld=gold -Wl,--icf=all -o folded main.cpp red.cpp blue.cpp");
     let path = workshop.path("folded");
     let red = address_of(&path, "3redE");
     assert_eq!(red, address_of(&path, "4blueE"));
@@ -76,6 +84,7 @@ fn aliases_are_not_folded_and_the_stated_name_wins() {
     let address = address_of(&path, "offered");
     let profile = symbolize(&path, &[address]);
     assert!(!is_folded(&profile, 0));
+    assert_eq!(names(&profile), [["offered"]]);
     workshop.sh("strip -g alias");
     assert_eq!(names(&symbolize(&path, &[address])), [["offered"]]);
 }
@@ -94,7 +103,9 @@ fn merged_rust_functions_are_told() {
     let symbols = crate::build::symbols_of(&path);
     let at = |name: &str| symbols.iter().find(|symbol| symbol.1.contains(name)).map(|symbol| symbol.0);
     match (at("6merged5first"), at("6merged6second")) {
-        (Some(first), Some(second)) if first == second => assert!(is_folded(&symbolize(&path, &[first + 1]), 0)),
+        (Some(first), Some(second)) if first == second => {
+            assert!(is_folded(&symbolize(&path, &[first + 1]), 0))
+        }
         _ => println!("skipped: this rustc does not merge them by an alias"),
     }
 }

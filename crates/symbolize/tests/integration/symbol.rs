@@ -75,11 +75,12 @@ fn libc_is_named() {
             .map(|symbol| object::ObjectSymbol::address(&symbol))
             .unwrap()
     };
-    let profile = symbolize(&libc, &[exported("qsort") + 1, exported("abort") + 1]);
+    let profile = symbolize(&libc, &[exported("malloc"), exported("qsort") + 1, exported("abort") + 1]);
     let names = names(&profile);
-    // With its debug file, the definitions' own names; without, the exported ones.
-    assert!(names[0].last().unwrap().contains("qsort"), "{names:?}");
-    assert!(names[1].last().unwrap().contains("abort"), "{names:?}");
+    assert_eq!(
+        names.iter().map(|frames| frames.last().unwrap().as_str()).collect::<Vec<_>>(),
+        ["malloc", "qsort", "abort"]
+    );
     assert!(profile.functions.iter().all(|function| !function.is_folded));
     assert!(profile.environment.compilers.is_empty() || profile.images[0].path == profile.modules[0].path);
 
@@ -90,7 +91,8 @@ fn libc_is_named() {
     let profile = crate::build::symbolize_with(options, module, &addresses);
     let without = crate::build::names(&profile);
     assert_eq!(without.last().unwrap()[..], ["malloc"], "not __libc_malloc");
-    assert!(without.iter().filter(|names| names.is_empty()).count() * 50 < without.len());
+    let nameless = without.iter().filter(|names| names.is_empty()).count();
+    assert!(nameless * 8 < without.len(), "{nameless} of {}: what lies between functions", without.len());
     assert!(problem(&profile).contains("was not found"), "{}", problem(&profile));
 }
 

@@ -40,6 +40,36 @@ pub(crate) fn case(steps: usize) -> impl Strategy<Value = Case> {
     (asked_for, program(steps)).prop_map(|(asked_for, ops)| Case { asked_for, ops })
 }
 
+/// One program for each thread. What they do does not depend on how their steps fall between each other: each has its
+/// own blocks and its own thread window, and the windows of the process stay as they are.
+pub(crate) fn independent_programs(steps: usize) -> impl Strategy<Value = Vec<Vec<Op>>> {
+    vec(program(steps), usize::from(THREADS)).prop_map(|programs| {
+        let threads = (0..THREADS).zip(programs);
+        threads.map(|(thread, ops)| ops.into_iter().filter_map(|op| apart(op, thread)).collect()).collect()
+    })
+}
+
+fn apart(op: Op, thread: ThreadId) -> Option<Op> {
+    let own = |block: Block| block + Block::from(thread) * 2 * BLOCKS;
+    let name = ["first", "second", "third", "fourth"][usize::from(thread)];
+    Some(match op.by(thread) {
+        Op::Allocate { thread, call, block, size } => Op::Allocate { thread, call, block: own(block), size },
+        Op::Free { thread, block } => Op::Free { thread, block: block.map(own) },
+        Op::Reallocate { thread, call, old, outcome } => {
+            let outcome = match outcome {
+                Outcome::Block { block, size } => Outcome::Block { block: own(block), size },
+                other => other,
+            };
+            Op::Reallocate { thread, call, old: old.map(own), outcome }
+        }
+        Op::ThreadWindowBegin { thread, .. } => Op::ThreadWindowBegin { thread, name },
+        Op::ThreadWindowEnd { thread, .. } => Op::ThreadWindowEnd { thread, name },
+        Op::Iterations { thread, n, .. } => Op::Iterations { thread, name, n },
+        Op::WindowBegin { .. } | Op::WindowEnd { .. } | Op::ThreadEnd { .. } => return None,
+        op @ (Op::AllocateFailed { .. } | Op::Pause { .. } | Op::Resume { .. }) => op,
+    })
+}
+
 /// Random programs of up to `steps` steps.
 pub(crate) fn program(steps: usize) -> impl Strategy<Value = Vec<Op>> {
     vec((0..THREADS, draft()), 0..=steps).prop_map(|drafts| {

@@ -63,6 +63,25 @@ impl Op {
         }
     }
 
+    /// The same, done by another thread.
+    pub(crate) fn by(mut self, other: ThreadId) -> Self {
+        match &mut self {
+            Self::Allocate { thread, .. }
+            | Self::AllocateFailed { thread, .. }
+            | Self::Free { thread, .. }
+            | Self::Reallocate { thread, .. }
+            | Self::WindowBegin { thread, .. }
+            | Self::WindowEnd { thread, .. }
+            | Self::ThreadWindowBegin { thread, .. }
+            | Self::ThreadWindowEnd { thread, .. }
+            | Self::Iterations { thread, .. }
+            | Self::Pause { thread }
+            | Self::Resume { thread }
+            | Self::ThreadEnd { thread } => *thread = other,
+        }
+        self
+    }
+
     /// The window's name, if it is a call for a window.
     pub(crate) fn window_name(&self) -> Option<Name> {
         match *self {

@@ -296,7 +296,7 @@ proptest! {
     /// Threads are alike: which of them does what changes nothing but whose total it is.
     #[test]
     fn the_threads_numbers_do_not_matter(case in case(80), turn in 1..THREADS) {
-        let turned = case.ops.iter().map(|op| turn_thread(*op, turn)).collect();
+        let turned = case.ops.iter().map(|op| op.by((op.thread() + turn) % THREADS)).collect();
         let (model, turned) = (run(&case), run(&Case { asked_for: case.asked_for, ops: turned }));
         prop_assert_eq!(model.rows, turned.rows);
         prop_assert_eq!(model.windows, turned.windows);
@@ -310,7 +310,7 @@ proptest! {
             !matches!(op, Op::ThreadWindowBegin { .. } | Op::ThreadWindowEnd { .. } | Op::Pause { .. })
         };
         let many: Vec<_> = case.ops.iter().filter(plain).copied().collect();
-        let one = many.iter().map(|op| with_thread(*op, 0)).filter(|op| !matches!(op, Op::ThreadEnd { .. }));
+        let one = many.iter().map(|op| op.by(0)).filter(|op| !matches!(op, Op::ThreadEnd { .. }));
         let one = Case { asked_for: case.asked_for.clone(), ops: one.collect() };
         let (mut many, mut one) = (run(&Case { asked_for: case.asked_for, ops: many }), run(&one));
         for rows in [&mut many.rows, &mut one.rows] {
@@ -319,26 +319,5 @@ proptest! {
         prop_assert!(many.windows.iter().all(|window| window.kind != Kind::Thread));
         prop_assert_eq!(many.rows, one.rows);
         prop_assert_eq!(many.windows, one.windows);
-    }
-}
-
-fn turn_thread(op: Op, turn: ThreadId) -> Op {
-    with_thread(op, (op.thread() + turn) % THREADS)
-}
-
-fn with_thread(op: Op, thread: ThreadId) -> Op {
-    match op {
-        Op::Allocate { call, block, size, .. } => Op::Allocate { thread, call, block, size },
-        Op::AllocateFailed { call, .. } => Op::AllocateFailed { thread, call },
-        Op::Free { block, .. } => Op::Free { thread, block },
-        Op::Reallocate { call, old, outcome, .. } => Op::Reallocate { thread, call, old, outcome },
-        Op::WindowBegin { name, .. } => Op::WindowBegin { thread, name },
-        Op::WindowEnd { name, .. } => Op::WindowEnd { thread, name },
-        Op::ThreadWindowBegin { name, .. } => Op::ThreadWindowBegin { thread, name },
-        Op::ThreadWindowEnd { name, .. } => Op::ThreadWindowEnd { thread, name },
-        Op::Iterations { name, n, .. } => Op::Iterations { thread, name, n },
-        Op::Pause { .. } => Op::Pause { thread },
-        Op::Resume { .. } => Op::Resume { thread },
-        Op::ThreadEnd { .. } => Op::ThreadEnd { thread },
     }
 }

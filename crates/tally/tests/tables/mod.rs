@@ -1,4 +1,5 @@
 //! The real tables, driven by the model's steps.
+#![expect(unsafe_code, reason = "vouches for the mappings")]
 
 pub(crate) mod memory;
 pub(crate) mod reading;
@@ -27,9 +28,11 @@ pub(crate) struct Tables {
     memory: Arc<Memory>,
 }
 
+// SAFETY: the tables are shared by their own rules; the pointers in `map` are used after the threads were joined.
+unsafe impl Sync for Tables {}
+
 impl Tables {
     /// Empty tables. After so many openings of pages there are no more.
-    #[expect(unsafe_code, reason = "vouches for the mappings")]
     pub(crate) fn new(asked_for: Option<&[Name]>, spacing: u32, openings: u32) -> Self {
         let memory = Memory::new(openings);
         memory.enter(0);
@@ -96,10 +99,13 @@ impl Worker {
             return None;
         }
         let (root, addresses) = frames(call.stack);
-        let mut frames: Vec<_> = addresses.iter().map(|address| Frame { address: *address, node: 0 }).collect();
+        let mut frames: Vec<_> =
+            addresses.iter().map(|address| Frame { address: *address, node: 0 }).collect();
         let mut kept = 0;
         if let Some((_, last)) = self.last.take().filter(|(last, _)| *last == root) {
-            while kept < frames.len() && last.get(kept).is_some_and(|last| last.address == frames[kept].address) {
+            while kept < frames.len()
+                && last.get(kept).is_some_and(|last| last.address == frames[kept].address)
+            {
                 frames[kept] = last[kept];
                 kept += 1;
             }
@@ -135,11 +141,12 @@ impl Worker {
 
     fn reallocate(&mut self, tables: &Tables, call: Call, old: Option<Block>, outcome: Outcome) {
         match (old, outcome) {
-            (None, Outcome::Block { block, size }) => self.allocate(tables, call, block, size, Allocation::New),
+            (None, Outcome::Block { block, size }) => {
+                self.allocate(tables, call, block, size, Allocation::New)
+            }
             (Some(old), Outcome::Block { block, size }) => {
                 self.free(tables, old, FreeKind::Realloc);
-                let kind =
-                    if block == old { Allocation::ReallocInPlace } else { Allocation::ReallocMoved };
+                let kind = if block == old { Allocation::ReallocInPlace } else { Allocation::ReallocMoved };
                 self.allocate(tables, call, block, size, kind);
             }
             (Some(old), Outcome::Zero) => {

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "reads the tables' memory as the layout says it lies")]
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaptally_segment::layout::{
@@ -36,9 +37,20 @@ pub(crate) struct WindowFacts {
 pub(crate) struct RowFacts {
     /// Without its entries.
     pub(crate) counts: Row,
-    pub(crate) entries: u64,
+    /// In how many entries it occurred. Two rows that are alike know only what lies between the larger number and the sum.
+    pub(crate) entries: (u64, u64),
     /// Of process windows.
     pub(crate) first_and_last: Option<(u64, u64)>,
+}
+
+impl RowFacts {
+    /// Adds what an alike row holds.
+    fn merge(&mut self, other: Self) {
+        add(&mut self.counts, &other.counts);
+        self.entries = (self.entries.0.max(other.entries.0), self.entries.1 + other.entries.1);
+        let ends = self.first_and_last.zip(other.first_and_last);
+        self.first_and_last = ends.map(|(one, two)| (one.0.min(two.0), one.1.max(two.1)));
+    }
 }
 
 /// A window's bytes, which threads hand in late.
@@ -99,7 +111,7 @@ impl Reading {
             let ends = row.entries.first().copied().zip(row.entries.last().copied());
             let facts = RowFacts {
                 counts: Row { entries: Default::default(), ..row.clone() },
-                entries: row.entries.len() as u64,
+                entries: (row.entries.len() as u64, row.entries.len() as u64),
                 first_and_last: ends.filter(|_| model.windows[row_key.window].kind != Kind::Thread),
             };
             ((key(row_key.window), row_key.call), facts)
@@ -197,20 +209,23 @@ impl Tables {
             stack: self.stack(row.node.load(Relaxed)),
             entry_point: entry_point.expect("entry points are known") as u8,
         };
-        let mut counts = Row::default();
+        let mut sum = Row::default();
         let mut entries = row.entries.load(Relaxed);
         self.read_counters(number, |counters| {
-            add_counters(&mut counts, counters);
+            add(&mut sum, &counts(counters));
             entries += counters.entries.load(Relaxed);
         });
         // A row may have been made for a call whose counters then had no place.
-        if counts == Row::default() {
+        if sum == Row::default() {
             return;
         }
         let ends = (row.first_entry.load(Relaxed), row.last_entry.load(Relaxed));
         let first_and_last = (window.0 != WINDOW_THREAD).then_some(ends);
-        let facts = RowFacts { counts, entries, first_and_last };
-        assert!(reading.rows.insert((window, call), facts).is_none(), "two rows are alike");
+        let facts = RowFacts { counts: sum, entries: (entries, entries), first_and_last };
+        match reading.rows.entry((window, call)) {
+            Entry::Vacant(vacant) => drop(vacant.insert(facts)),
+            Entry::Occupied(mut alike) => alike.get_mut().merge(facts),
+        }
     }
 
     fn read_counters(&self, row: u32, mut with: impl FnMut(&Counters)) {
@@ -259,21 +274,41 @@ impl Tables {
     }
 }
 
-fn add_counters(row: &mut Row, counters: &Counters) {
-    row.allocations += counters.allocations.load(Relaxed);
-    row.bytes += counters.bytes.load(Relaxed);
-    row.freed += counters.freed.load(Relaxed);
-    row.freed_bytes += counters.freed_bytes.load(Relaxed);
-    row.freed_later += counters.freed_later.load(Relaxed);
-    row.freed_later_bytes += counters.freed_later_bytes.load(Relaxed);
-    row.temporary += counters.temporary.load(Relaxed);
-    row.temporary_bytes += counters.temporary_bytes.load(Relaxed);
-    row.freed_by_realloc += counters.freed_by_realloc.load(Relaxed);
-    row.reallocs += counters.reallocs.load(Relaxed);
-    row.reallocs_in_place += counters.reallocs_in_place.load(Relaxed);
-    row.reallocs_moved += counters.reallocs_moved.load(Relaxed);
-    row.failed += counters.failed.load(Relaxed);
-    row.reallocs_to_zero += counters.reallocs_to_zero.load(Relaxed);
+fn add(one: &mut Row, two: &Row) {
+    one.allocations += two.allocations;
+    one.bytes += two.bytes;
+    one.freed += two.freed;
+    one.freed_bytes += two.freed_bytes;
+    one.freed_later += two.freed_later;
+    one.freed_later_bytes += two.freed_later_bytes;
+    one.temporary += two.temporary;
+    one.temporary_bytes += two.temporary_bytes;
+    one.freed_by_realloc += two.freed_by_realloc;
+    one.reallocs += two.reallocs;
+    one.reallocs_in_place += two.reallocs_in_place;
+    one.reallocs_moved += two.reallocs_moved;
+    one.failed += two.failed;
+    one.reallocs_to_zero += two.reallocs_to_zero;
+}
+
+fn counts(counters: &Counters) -> Row {
+    Row {
+        allocations: counters.allocations.load(Relaxed),
+        bytes: counters.bytes.load(Relaxed),
+        freed: counters.freed.load(Relaxed),
+        freed_bytes: counters.freed_bytes.load(Relaxed),
+        freed_later: counters.freed_later.load(Relaxed),
+        freed_later_bytes: counters.freed_later_bytes.load(Relaxed),
+        temporary: counters.temporary.load(Relaxed),
+        temporary_bytes: counters.temporary_bytes.load(Relaxed),
+        freed_by_realloc: counters.freed_by_realloc.load(Relaxed),
+        reallocs: counters.reallocs.load(Relaxed),
+        reallocs_in_place: counters.reallocs_in_place.load(Relaxed),
+        reallocs_moved: counters.reallocs_moved.load(Relaxed),
+        failed: counters.failed.load(Relaxed),
+        reallocs_to_zero: counters.reallocs_to_zero.load(Relaxed),
+        entries: Default::default(),
+    }
 }
 
 /// An entry of a table.

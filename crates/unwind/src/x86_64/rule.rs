@@ -154,7 +154,9 @@ impl Rule {
     pub(crate) fn mutated(self, mutation: u8, is_signal: bool) -> Self {
         match (mutation, self.kind()) {
             (1, Kind::StackPointer) | (2, Kind::BasePointer) => Self(self.0 + (1 << NUMBER_SHIFT)),
-            (3, Kind::StackPointer | Kind::BasePointer) if self.slot() != 0 => Self(self.0 & !(SLOT_MAX << SLOT_SHIFT)),
+            (3, Kind::StackPointer | Kind::BasePointer) if self.slot() != 0 => {
+                Self(self.0 & !(SLOT_MAX << SLOT_SHIFT))
+            }
             (4, Kind::End) => Self::of_kind(Kind::NoInformation),
             (5, Kind::Special) if is_signal => Self::of_kind(Kind::End),
             _ => self,
@@ -224,7 +226,11 @@ mod tests {
         ] {
             assert_eq!(rule_of(row).kind(), Kind::Special, "{row:?}");
         }
-        assert_eq!(Rule::of_row(&scratch_of(row(SP, 16, Find::Unsaid), true)).kind(), Kind::Special, "signal");
+        assert_eq!(
+            Rule::of_row(&scratch_of(row(SP, 16, Find::Unsaid), true)).kind(),
+            Kind::Special,
+            "signal"
+        );
     }
 
     #[test]
@@ -232,7 +238,10 @@ mod tests {
         let end = Row { ra: Find::Undefined, ..row(3, 16, Find::Unsaid) };
         assert_eq!(rule_of(end).kind(), Kind::End);
         assert_eq!(rule_of(row(3, 16, Find::Unsaid)).kind(), Kind::BadInformation);
-        assert_eq!(rule_of(Row { cfa: Cfa::Unsaid, ..row(SP, 8, Find::Unsaid) }).kind(), Kind::BadInformation);
+        assert_eq!(
+            rule_of(Row { cfa: Cfa::Unsaid, ..row(SP, 8, Find::Unsaid) }).kind(),
+            Kind::BadInformation
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The modules and stacks of this process, as the dynamic loader and the C library tell of them.
 
+extern crate std;
 use std::ffi::{CStr, c_int, c_void};
+use std::string::String;
+use std::vec::Vec;
 
 use heaptally_unwind::ModuleSections;
 

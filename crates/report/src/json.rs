@@ -1,0 +1,372 @@
+//! The report for programs: one JSON object, `schema/report.v1.schema.json` describes it.
+//!
+//! ```text
+//! {"schema":"heaptally-report","version":1,
+//!  "environment":{…},"images":[…],"modules":[…],
+//!  "windows":[{"name":"parse",…,"counts":{…},"per_iteration":{…},"captures":{…},
+//!              "rows":[{"counts":{…},…,"call_site":{…,"frame":3},"frames":[…]}]}],
+//!  "threads":[…],"losses":{…},"sum_mismatches":[]}
+//! ```
+//!
+//! Names are the model's. It holds every row of every window that the options ask for, the automatic one too, in the
+//! order of the text. Process and thread ids are left out: they differ between runs that are otherwise equal. Fields
+//! may be added within a version; a change of what is there raises it.
+
+use heaptally_profile::call_site::{CallSites, Rules};
+use heaptally_profile::model::{
+    self, Capture, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile, ThreadLife,
+    ThreadTotal, Window, WindowId, WindowKind,
+};
+use heaptally_profile::total::{CaptureEvents, Sum};
+use serde::Serialize;
+
+use crate::Options;
+use crate::escape::escape_json;
+use crate::frame::{self, frames, location_frames};
+use crate::window::{RowView, WindowView, windows};
+
+/// The report's `schema`.
+const SCHEMA: &str = "heaptally-report";
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// The report of a profile, ended by a line feed.
+pub fn json(profile: &Profile, options: &Options) -> String {
+    let sites = CallSites::new(profile, Rules::embedded());
+    let report = Report {
+        schema: SCHEMA,
+        version: VERSION,
+        environment: &profile.environment,
+        images: profile.images.iter().map(Image::of).collect(),
+        modules: &profile.modules,
+        windows: windows(profile, options)
+            .iter()
+            .map(|view| WindowReport::of(profile, view, &sites))
+            .collect(),
+        threads: profile.threads.iter().map(|thread| Thread::of(profile, thread)).collect(),
+        losses: &profile.losses,
+        sum_mismatches: mismatches(profile),
+    };
+    // NOTE: numbers, text, sequences and structs only, which JSON can always hold.
+    let mut json = escape_json(&serde_json::to_string(&report).unwrap_or_default()).into_owned();
+    json.push('\n');
+    json
+}
+
+#[derive(Serialize)]
+struct Report<'p> {
+    schema: &'static str,
+    version: u32,
+    environment: &'p Environment,
+    images: Vec<Image<'p>>,
+    modules: &'p [Module],
+    windows: Vec<WindowReport<'p>>,
+    threads: Vec<Thread<'p>>,
+    losses: &'p Losses,
+    sum_mismatches: Vec<Mismatch<'p>>,
+}
+
+#[derive(Serialize)]
+struct Image<'p> {
+    label: &'p str,
+    path: &'p str,
+    replaced: bool,
+    in_path: bool,
+    allocator: &'p str,
+    warnings: &'p [String],
+}
+
+impl<'p> Image<'p> {
+    fn of(image: &'p model::Image) -> Self {
+        Self {
+            label: &image.label,
+            path: &image.path,
+            replaced: image.replaced,
+            in_path: image.in_path,
+            allocator: &image.allocator,
+            warnings: &image.warnings,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WindowReport<'p> {
+    name: &'p str,
+    /// Index into the report's images.
+    image: usize,
+    image_label: &'p str,
+    kind: WindowKind,
+    entries: u64,
+    iterations: u64,
+    iterations_told: bool,
+    unfinished: bool,
+    crossed_ends: u64,
+    stray_ends: u64,
+    peak_bytes: Option<u64>,
+    peak_uncertainty_bytes: u64,
+    lost: u64,
+    #[serde(flatten)]
+    counted: Counted,
+    captures: Captures,
+    rows: Vec<RowReport<'p>>,
+}
+
+impl<'p> WindowReport<'p> {
+    fn of(profile: &'p Profile, view: &WindowView<'p>, sites: &CallSites<'_>) -> Self {
+        let window = view.window;
+        Self {
+            name: &window.name,
+            image: window.image,
+            image_label: view.image.map_or("", |image| &image.label),
+            kind: window.kind,
+            entries: window.entries,
+            iterations: window.iterations,
+            iterations_told: window.iterations_told,
+            unfinished: window.unfinished,
+            crossed_ends: window.crossed_ends,
+            stray_ends: window.stray_ends,
+            peak_bytes: window.peak_bytes,
+            peak_uncertainty_bytes: window.peak_uncertainty_bytes,
+            lost: window.lost,
+            counted: Counted::of(view.counts, window),
+            captures: Captures::of(view.captures),
+            rows: view.rows.iter().map(|row| RowReport::of(profile, view, row, sites)).collect(),
+        }
+    }
+}
+
+/// Counts and what follows from them.
+#[derive(Serialize)]
+struct Counted {
+    counts: Counts,
+    live: u64,
+    live_bytes: u64,
+    live_at_exit: u64,
+    live_at_exit_bytes: u64,
+    /// Each count per iteration; `null` when there was no iteration.
+    per_iteration: Option<PerIteration>,
+}
+
+impl Counted {
+    fn of(counts: Counts, window: &Window) -> Self {
+        Self {
+            counts,
+            live: counts.live(),
+            live_bytes: counts.live_bytes(),
+            live_at_exit: counts.live_at_exit(),
+            live_at_exit_bytes: counts.live_at_exit_bytes(),
+            per_iteration: PerIteration::of(&counts, window),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PerIteration {
+    allocations: f64,
+    bytes: f64,
+    freed: f64,
+    freed_bytes: f64,
+    freed_later: f64,
+    freed_later_bytes: f64,
+    reallocs: f64,
+    reallocs_in_place: f64,
+    reallocs_moved: f64,
+    temporary: f64,
+    temporary_bytes: f64,
+    failed: f64,
+    reallocs_to_zero: f64,
+}
+
+impl PerIteration {
+    fn of(counts: &Counts, window: &Window) -> Option<Self> {
+        Some(Self {
+            allocations: window.per_iteration(counts.allocations)?,
+            bytes: window.per_iteration(counts.bytes)?,
+            freed: window.per_iteration(counts.freed)?,
+            freed_bytes: window.per_iteration(counts.freed_bytes)?,
+            freed_later: window.per_iteration(counts.freed_later)?,
+            freed_later_bytes: window.per_iteration(counts.freed_later_bytes)?,
+            reallocs: window.per_iteration(counts.reallocs)?,
+            reallocs_in_place: window.per_iteration(counts.reallocs_in_place)?,
+            reallocs_moved: window.per_iteration(counts.reallocs_moved)?,
+            temporary: window.per_iteration(counts.temporary)?,
+            temporary_bytes: window.per_iteration(counts.temporary_bytes)?,
+            failed: window.per_iteration(counts.failed)?,
+            reallocs_to_zero: window.per_iteration(counts.reallocs_to_zero)?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Captures {
+    complete: u64,
+    frame_pointer: u64,
+    cut: u64,
+}
+
+impl Captures {
+    fn of(events: CaptureEvents) -> Self {
+        Self { complete: events.complete, frame_pointer: events.frame_pointer, cut: events.cut }
+    }
+}
+
+#[derive(Serialize)]
+struct RowReport<'p> {
+    #[serde(flatten)]
+    counted: Counted,
+    /// Of the window's allocations, from 0 to 1.
+    share: f64,
+    entries: Option<u64>,
+    first_entry: Option<u64>,
+    last_entry: Option<u64>,
+    capture: Capture,
+    cut_reason: Option<&'p str>,
+    call_site: Option<CallSite<'p>>,
+    frames: Vec<Frame<'p>>,
+}
+
+impl<'p> RowReport<'p> {
+    fn of(profile: &'p Profile, view: &WindowView<'p>, row: &RowView<'p>, sites: &CallSites<'_>) -> Self {
+        let counts = row.row.counts;
+        let share = match view.counts.allocations {
+            0 => 0.0,
+            all => counts.allocations as f64 / all as f64,
+        };
+        Self {
+            counted: Counted::of(counts, view.window),
+            share,
+            entries: row.row.entries,
+            first_entry: row.row.first_entry,
+            last_entry: row.row.last_entry,
+            capture: row.stack.capture,
+            cut_reason: known(&row.stack.cut_reason),
+            call_site: row
+                .call_site(profile, sites)
+                .map(|(at, frame)| CallSite { frame: at, of: Frame::of(&frame) }),
+            frames: frames(profile, row.stack).map(|frame| Frame::of(&frame)).collect(),
+        }
+    }
+}
+
+/// The frame of a call site, and its index among the row's frames.
+#[derive(Serialize)]
+struct CallSite<'p> {
+    frame: usize,
+    #[serde(flatten)]
+    of: Frame<'p>,
+}
+
+/// A logical frame; what is unknown is `null`.
+#[derive(Serialize)]
+struct Frame<'p> {
+    function: Option<&'p str>,
+    system_name: Option<&'p str>,
+    file: Option<&'p str>,
+    line: Option<u32>,
+    inlined: bool,
+    kind: FrameKind,
+    is_folded: bool,
+    /// The module's path.
+    module: Option<&'p str>,
+    /// The SVMA; the AVMA outside of modules.
+    address: u64,
+}
+
+impl<'p> Frame<'p> {
+    fn of(frame: &frame::Frame<'p>) -> Self {
+        let function = frame.function;
+        Self {
+            function: function.and_then(|function| known(&function.name)),
+            system_name: function.and_then(|function| known(&function.system_name)),
+            file: function.and_then(|function| known(&function.file)),
+            line: (frame.line > 0).then_some(frame.line),
+            inlined: frame.inlined,
+            kind: frame.kind,
+            is_folded: function.is_some_and(|function| function.is_folded),
+            module: frame.module.map(|module| module.path.as_str()),
+            address: frame.address,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Thread<'p> {
+    /// Index into the report's images.
+    image: usize,
+    lives: u64,
+    name: &'p str,
+    last_name: &'p str,
+    start: Option<Frame<'p>>,
+    totals: Vec<Total<'p>>,
+}
+
+#[derive(Serialize)]
+struct Total<'p> {
+    /// The window's name.
+    window: &'p str,
+    /// Index into the report's images, of the window's image.
+    image: usize,
+    allocations: u64,
+    bytes: u64,
+    freed: u64,
+    freed_bytes: u64,
+}
+
+impl<'p> Thread<'p> {
+    fn of(profile: &'p Profile, thread: &'p ThreadLife) -> Self {
+        let outermost = |at: LocationId| location_frames(profile, at).last().map(|frame| Frame::of(&frame));
+        let total = |(&id, total): (&WindowId, &ThreadTotal)| {
+            let window = profile.windows.get(id);
+            Total {
+                window: window.map_or("", |window| &window.name),
+                image: window.map_or(0, |window| window.image),
+                allocations: total.allocations,
+                bytes: total.bytes,
+                freed: total.freed,
+                freed_bytes: total.freed_bytes,
+            }
+        };
+        Self {
+            image: thread.image,
+            lives: thread.lives,
+            name: &thread.name,
+            last_name: &thread.last_name,
+            start: thread.start.and_then(outermost),
+            totals: thread.totals.iter().map(total).collect(),
+        }
+    }
+}
+
+/// A sum that differs between the rows and the threads of a window.
+#[derive(Serialize)]
+struct Mismatch<'p> {
+    window: &'p str,
+    sum: &'static str,
+    rows: u64,
+    threads: u64,
+    lost: u64,
+}
+
+fn mismatches(profile: &Profile) -> Vec<Mismatch<'_>> {
+    profile
+        .check_sums()
+        .into_iter()
+        .map(|mismatch| Mismatch {
+            window: profile.windows.get(mismatch.window).map_or("", |window| &window.name),
+            sum: match mismatch.sum {
+                Sum::Allocations => "allocations",
+                Sum::Bytes => "bytes",
+                Sum::Freed => "freed",
+                Sum::FreedBytes => "freed_bytes",
+            },
+            rows: mismatch.rows,
+            threads: mismatch.threads,
+            lost: mismatch.lost,
+        })
+        .collect()
+}
+
+/// A text that is not empty.
+fn known(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
