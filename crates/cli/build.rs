@@ -1,19 +1,21 @@
-//! Builds the preload library, which the command embeds.
+//! Builds the preload library and the demonstration's program, which the command embeds.
 //!
-//! The library wants its own profile (`panic = "abort"`, optimised whatever the command is built with), and a build of
-//! the command must work from a packaged crate as well as in the workspace. So the recorder's sources are part of
-//! this package (`recorder/`: links in the workspace, files in a package), and this script lays a workspace of its
-//! own in `OUT_DIR` and calls cargo there:
+//! Both want their own profiles (the library `panic = "abort"`, optimised whatever the command is built with; the
+//! program line tables, which an installed command has not), and a build of the command must work from a packaged
+//! crate as well as in the workspace. So the recorder's sources are part of this package (`recorder/`: links in the
+//! workspace, files in a package), and this script lays a workspace of its own in `OUT_DIR` and calls cargo there:
 //!
 //! ```text
 //! OUT_DIR/recorder/Cargo.toml              [workspace.package|dependencies|lints] of ours, and the profile
 //! OUT_DIR/recorder/Cargo.lock              the outer one: the same versions
 //! OUT_DIR/recorder/crates/NAME/Cargo.toml  recorder/NAME/manifest.toml without its dev-dependencies
 //! OUT_DIR/recorder/crates/NAME/src         link to recorder/NAME/src
-//! OUT_DIR/libheaptally_preload.so          the result
+//! OUT_DIR/recorder/crates/demo             the same of demo/
+//! OUT_DIR/libheaptally_preload.so          the results
+//! OUT_DIR/heaptally-demo
 //! ```
 //!
-//! Its third-party dependencies are dependencies of the command too, so they are on the machine when this script
+//! Their third-party dependencies are dependencies of the command too, so they are on the machine when this script
 //! runs: it first tries without the network.
 
 use std::env;
@@ -24,8 +26,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The recorder's crates, by their folder's name.
-const CRATES: [&str; 5] = ["segment", "unwind", "tally", "runtime", "preload"];
+/// The crates, by their folders in this package.
+const CRATES: [&str; 6] =
+    ["recorder/segment", "recorder/unwind", "recorder/tally", "recorder/runtime", "recorder/preload", "demo"];
 
 const WORKSPACE: &str = "\
 [workspace]
@@ -38,10 +41,12 @@ lto = \"fat\"
 codegen-units = 1
 panic = \"abort\"
 debug = false
-strip = \"debuginfo\"
 overflow-checks = false
 debug-assertions = false
 incremental = false
+
+[profile.release.package.heaptally-demo]
+debug = 1
 ";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -50,38 +55,43 @@ fn main() -> Result<()> {
     let package = path_variable("CARGO_MANIFEST_DIR")?;
     let out = path_variable("OUT_DIR")?;
     let target = env::var("TARGET")?;
-    let sources = package.join("recorder");
     let inner = out.join("recorder");
 
     println!("cargo::rerun-if-changed=build.rs");
-    let lock = lay_workspace(&package, &sources, &inner)?;
+    let lock = lay_workspace(&package, &inner)?;
     fetch(&inner, &target, lock.as_deref())?;
 
-    let mut build = cargo(&inner)?;
-    // The manifest says `rlib`, so that the outer workspace builds and checks the crate with any profile.
-    build.args(["rustc", "--release", "--frozen", "--quiet", "--package", "heaptally-preload"]);
-    build.args(["--lib", "--crate-type", "cdylib", "--target", &target]);
-    run(&mut build)?;
-
-    let library = inner.join("target").join(&target).join("release/libheaptally_preload.so");
-    copy(&library, &out.join("libheaptally_preload.so"))
+    // The library's manifest says `rlib`, so that the outer workspace builds and checks the crate with any profile.
+    let library = ["rustc", "--package", "heaptally-preload", "--lib", "--crate-type", "cdylib"];
+    let program = ["build", "--package", "heaptally-demo"];
+    for arguments in [&library[..], &program[..]] {
+        let mut build = cargo(&inner)?;
+        build.args(arguments).args(["--release", "--frozen", "--quiet", "--target", &target]);
+        run(&mut build)?;
+    }
+    let built = inner.join("target").join(&target).join("release");
+    for name in ["libheaptally_preload.so", "heaptally-demo"] {
+        copy(&built.join(name), &out.join(name))?;
+    }
+    Ok(())
 }
 
 /// Writes the inner workspace; returns the outer `Cargo.lock`, if there is one.
-fn lay_workspace(package: &Path, sources: &Path, inner: &Path) -> Result<Option<PathBuf>> {
-    let root = watch(&sources.join("workspace.toml"))?;
+fn lay_workspace(package: &Path, inner: &Path) -> Result<Option<PathBuf>> {
+    let root = watch(&package.join("recorder/workspace.toml"))?;
     let shared = sections(&read(&root)?, |name| {
         name.starts_with("workspace.") && !name.starts_with("workspace.metadata")
     });
     write(&inner.join("Cargo.toml"), &format!("{WORKSPACE}\n{shared}"))?;
 
     for name in CRATES {
-        let folder = inner.join("crates").join(name);
+        let source = package.join(name);
+        let folder = inner.join("crates").join(source.file_name().unwrap_or_default());
         fs::create_dir_all(&folder).map_err(|error| describe("create", &folder, &error))?;
-        let manifest = watch(&sources.join(name).join("manifest.toml"))?;
+        let manifest = watch(&source.join("manifest.toml"))?;
         let text = sections(&read(&manifest)?, |section| !section.starts_with("dev-dependencies"));
         write(&folder.join("Cargo.toml"), &text)?;
-        let source = watch(&sources.join(name).join("src"))?;
+        let source = watch(&source.join("src"))?;
         link(&source, &folder.join("src"))?;
     }
 

@@ -15,7 +15,7 @@ pub fn heaptally() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("HEAPTALLY_BIN") {
         Some(path) => PathBuf::from(path),
-        None => build(&["--package", "heaptally-cli"], "executable", "heaptally"),
+        None => build("build", &["--package", "heaptally-cli"], "executable", "heaptally"),
     })
 }
 
@@ -31,6 +31,9 @@ pub fn oracle_library() -> &'static Path {
         let arguments = [
             "--package",
             "heaptally-preload",
+            "--lib",
+            "--crate-type",
+            "cdylib",
             "--features",
             "oracle",
             "--config",
@@ -38,7 +41,7 @@ pub fn oracle_library() -> &'static Path {
             "--target-dir",
             &target,
         ];
-        build(&arguments, "filenames", "heaptally_preload")
+        build("rustc", &arguments, "filenames", "heaptally_preload")
     })
 }
 
@@ -55,17 +58,17 @@ fn target_folder() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
-/// Runs `cargo build --release` and returns the file of the artifact whose target has the name `artifact`.
-fn build(arguments: &[&str], field: &str, artifact: &str) -> PathBuf {
+/// Runs `cargo <action> --release` and returns the file of the artifact whose target has the name `artifact`.
+fn build(action: &str, arguments: &[&str], field: &str, artifact: &str) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(workspace())
-        .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+        .args([action, "--release", "--message-format", "json-render-diagnostics"])
         .args(arguments)
         .stderr(Stdio::inherit())
         .output()
         .unwrap_or_else(|error| panic!("cargo does not start: {error}"));
-    assert!(output.status.success(), "cargo build {} failed", arguments.join(" "));
+    assert!(output.status.success(), "cargo {action} {} failed", arguments.join(" "));
     let is_wanted =
         |message: &Value| message["reason"] == "compiler-artifact" && message["target"]["name"] == artifact;
     let messages: Vec<Value> = output

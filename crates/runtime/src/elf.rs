@@ -118,3 +118,77 @@ unsafe fn search(strings: u64, symbols: *const Symbol, hashes: *const u32, name:
         symbol += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::module_table::{is_defined_elsewhere, is_in_libc};
+
+    fn by_loader(name: &CStr) -> u64 {
+        // SAFETY: a look-up by a C string.
+        unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as u64 }
+    }
+
+    /// The bias and the dynamic section of the object that holds an address.
+    fn object(address: u64) -> (u64, u64) {
+        unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut core::ffi::c_void) -> i32 {
+            // SAFETY: `data` is the tuple below, and the loader passes a valid record.
+            let ((address, found), info) = unsafe { (&mut *data.cast::<(u64, (u64, u64))>(), &*info) };
+            // SAFETY: the loader keeps the headers as long as the object.
+            let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            let holds = |header: &libc::Elf64_Phdr| {
+                header.p_type == libc::PT_LOAD
+                    && (header.p_vaddr..header.p_vaddr + header.p_memsz).contains(&(*address - info.dlpi_addr))
+            };
+            if *address >= info.dlpi_addr && headers.iter().any(holds) {
+                let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
+                *found = (info.dlpi_addr, dynamic.map_or(0, |header| info.dlpi_addr + header.p_vaddr));
+            }
+            0
+        }
+        let mut question = (address, (0, 0));
+        // SAFETY: the callback has the right form, and the tuple outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut question).cast()) };
+        question.1
+    }
+
+    #[test]
+    fn definitions_are_the_loaders() {
+        let (bias, dynamic) = object(by_loader(c"malloc"));
+        for name in [c"malloc", c"free", c"realloc", c"posix_memalign", c"dlclose", c"qsort", c"getpid"] {
+            assert_eq!(definition(bias, dynamic, name), Some(by_loader(name)), "{name:?}");
+        }
+        assert_eq!(definition(bias, dynamic, c"no_such_function_anywhere"), None);
+    }
+
+    #[test]
+    fn indirect_functions_are_defined_but_have_no_address_here() {
+        let (bias, dynamic) = object(by_loader(c"malloc"));
+        assert!(defines(bias, dynamic, c"strlen"));
+        assert_eq!(definition(bias, dynamic, c"strlen"), None);
+    }
+
+    #[test]
+    fn the_c_library_is_known() {
+        assert!(is_in_libc(by_loader(c"malloc")));
+        assert!(!is_in_libc(definition as *const () as u64));
+        assert!(is_defined_elsewhere(c"malloc"));
+        assert!(!is_defined_elsewhere(c"no_such_function_anywhere"));
+    }
+
+    #[test]
+    fn notes_that_lie_do_not_mislead() {
+        let read = |bytes: &'static [u8]| {
+            // SAFETY: the range is a constant.
+            unsafe { build_id(bytes.as_ptr(), bytes.len()) }
+        };
+        assert_eq!(read(b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\xcd\0\0"), b"\xab\xcd");
+        // Another kind first, then a length that goes beyond the end.
+        assert_eq!(
+            read(b"\x04\0\0\0\0\0\0\0\x01\0\0\0GNU\0\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0\xab\xcd\0\0"),
+            b"\xab\xcd"
+        );
+        assert_eq!(read(b"\x04\0\0\0\xff\xff\xff\xff\x03\0\0\0GNU\0\xab\xcd"), b"");
+        assert_eq!(read(b""), b"");
+    }
+}

@@ -7,7 +7,7 @@
 //! The caller owes: [`start::start`] from the first hook or the library's constructor, whichever comes first, and only
 //! once the library is relocated; [`start::settle`] from the constructor; the program's own registers at the hook's
 //! first instruction.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 
 mod armed;
 mod elf;

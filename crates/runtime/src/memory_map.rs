@@ -64,3 +64,36 @@ impl Line {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look_up(address: u64) -> Option<Mapping> {
+        find(address, &mut [0; BUFFER_BYTES])
+    }
+
+    #[test]
+    fn stacks_and_code_are_found() {
+        let local = 0_u64;
+        let stack = look_up((&raw const local).addr() as u64).unwrap();
+        assert!(!stack.is_code);
+        let code = look_up(look_up as *const () as u64).unwrap();
+        assert!(code.is_code && code.start < code.end);
+        assert_eq!(look_up(8), None);
+    }
+
+    #[test]
+    fn every_line_agrees_with_a_plain_reading() {
+        let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+        for line in text.lines().filter(|line| line.ends_with(".so.6") || line.contains("[vdso]")) {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let start = u64::from_str_radix(start, 16).unwrap();
+            let end = u64::from_str_radix(end, 16).unwrap();
+            let expected = Mapping { start, end, is_code: rest.starts_with("r-x") };
+            assert_eq!(look_up(start), Some(expected), "{line}");
+            assert_eq!(look_up(end - 1), Some(expected), "{line}");
+        }
+    }
+}

@@ -31,6 +31,7 @@ pub(crate) struct Recorder {
     /// What threads record with that have given back their own; null until it is needed.
     pub(crate) late: Spin<Late>,
     /// `OPTION_*` bits of the file's header.
+    #[cfg(feature = "oracle")]
     pub(crate) options: u32,
     /// Whether loads and unloads are seen through the loader's own hook.
     pub(crate) is_loader_watched: AtomicU32,

@@ -131,6 +131,7 @@ fn attach(path: &CStr, surroundings: &Surroundings) {
         thread_end: thread_end(),
         free_threads: Spin::new(FreeThreads(core::ptr::null_mut())),
         late: Spin::new(Late(core::ptr::null_mut())),
+        #[cfg(feature = "oracle")]
         options: head.options,
         is_loader_watched: AtomicU32::new(0),
     });

@@ -21,6 +21,7 @@
 #[cfg(feature = "read")]
 extern crate std;
 
+mod entry_point;
 pub mod layout;
 #[cfg(feature = "read")]
 pub mod read;

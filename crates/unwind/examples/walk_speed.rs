@@ -1,11 +1,13 @@
 //! How long a walk takes: `cargo run --release -p heaptally-unwind --example walk_speed`.
 //!
-//! PERF: on a two-core virtual machine, ns per frame; see `main` for what the columns mean.
+//! PERF: on a two-core virtual machine, ns per frame, 13 to 70 frames: 0.8–1.0 remembered (an unchanged stack),
+//! 5.2–5.8 by rule (nothing remembered, all rules known), 70–130 without the cache.
+//! These are the quiet runs'; with both cores busy it was up to twice as much.
 
 #![expect(unsafe_code, reason = "a walk reads the stack")]
 
 #[path = "../tests/integration/harness.rs"]
-#[allow(dead_code, clippy::allow_attributes, reason = "shared with the tests, which use more of it")]
+#[expect(dead_code, reason = "shared with the tests, which use more of it")]
 mod harness;
 #[path = "../tests/integration/modules.rs"]
 mod modules;

@@ -116,7 +116,7 @@ impl WalkMemory {
     /// A thread's memory in memory of the caller's. Touches nothing.
     ///
     /// # Safety
-    /// `ptr` points to [`Self::BYTES`] zeroed bytes, aligned to 16, readable and writable for as long as the result
+    /// `ptr` points to [`Self::BYTES`] zeroed bytes, aligned to 64, readable and writable for as long as the result
     /// is used.
     pub unsafe fn init(ptr: *mut u8) -> *mut Self {
         ptr.cast()

@@ -98,12 +98,12 @@ fn compiler(workspace: &Workspace) -> Result<Workload, String> {
     let source = in_workspace("bench/programs/headers.cpp");
     succeed(Command::new("g++").args(["-std=c++17", "-E", "-o"]).arg(&preprocessed).arg(source))?;
     let compiler = succeed(Command::new("g++").arg("-print-prog-name=cc1plus"))?.trim().to_owned();
-    let options = ["-quiet", "-fpreprocessed", "-std=c++17", "-O1", "-o", "/dev/null"].map(str::to_owned);
+    let options = ["-quiet", "-fpreprocessed", "-std=c++17", "-O0", "-o", "/dev/null"].map(str::to_owned);
     let mut words = vec![compiler];
     words.extend(options);
     words.push(preprocessed.display().to_string());
     let allocations = count(workspace, &words)?;
-    Ok(Workload { name: "cc1plus -O1", words, allocations })
+    Ok(Workload { name: "cc1plus -O0", words, allocations })
 }
 
 /// Calls of the allocating functions, by the witness of the integration tests.

@@ -78,7 +78,12 @@ fn hot_crates_are_no_std_and_depend_on_nothing_that_allocates() {
         let text = fs::read_to_string(&library).unwrap();
         let no_std = ["#![no_std]", "#![cfg_attr(not(test), no_std)]"];
         assert!(text.lines().any(|line| no_std.contains(&line.trim())), "{name} is not no_std");
-        assert!(!text.contains("extern crate"), "{name} names a crate beside core");
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for pair in lines.windows(2) {
+            let names_one =
+                ["extern crate std", "extern crate alloc"].iter().any(|one| pair[1].starts_with(one));
+            assert!(!names_one || pair[0] == "#[cfg(test)]", "{name}: {}", pair[1]);
+        }
     }
 }
 
@@ -113,4 +118,18 @@ fn versions_and_lints_stand_in_the_root_manifest_only() {
             assert!(text.contains(&stated), "{}: {key} is its own", package.manifest_path);
         }
     }
+}
+
+#[test]
+fn every_stated_version_is_used() {
+    let root_manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, rest) = root_manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let stated = rest.lines().take_while(|line| !line.starts_with('['));
+    let names: Vec<_> = stated.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    let metadata = metadata();
+    let used = metadata.packages.iter().flat_map(|package| &package.dependencies);
+    let used: Vec<_> = used.map(|dependency| dependency.name.as_str()).collect();
+    let unused: Vec<_> =
+        names.iter().filter(|name| !used.contains(name) && **name != "heaptally-preload").collect();
+    assert!(names.len() > 10 && unused.is_empty(), "unused in [workspace.dependencies]: {unused:?}");
 }

@@ -90,8 +90,7 @@ fn lints_are_expected_with_a_reason_and_never_allowed() {
 
 #[test]
 fn nothing_refers_to_a_place_that_a_reader_cannot_see() {
-    let unseen =
-        [concat!("issue", " #"), concat!("Issue", " #"), concat!("/wo", "rk/"), concat!("/home", "/")];
+    let unseen = [concat!("issue", " #"), concat!("Issue", " #"), concat!("/wo", "rk/")];
     let mut wrong = Vec::new();
     for (path, text) in files() {
         for (number, line) in text.lines().enumerate() {

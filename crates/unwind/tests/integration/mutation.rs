@@ -4,12 +4,13 @@ use crate::harness::Recorder;
 use crate::signal::{handle, raise_at_depth};
 use crate::tree::{Tree, grow};
 
+/// In how many of 100 events a mutation shows.
 fn differences_of_a_tree(mutation: u8) -> usize {
     let mut tree = Tree::new(77, 12, 300);
     tree.recorder.mutation = mutation;
     let recorder = grow(tree);
-    assert_eq!(recorder.events, 300);
-    recorder.differences
+    assert!(recorder.events >= 300);
+    recorder.differences * 100 / recorder.events
 }
 
 #[test]
@@ -19,22 +20,22 @@ fn right_rules_make_no_difference() {
 
 #[test]
 fn a_wrong_cfa_by_rsp_is_seen() {
-    assert!(differences_of_a_tree(1) > 250);
+    assert!(differences_of_a_tree(1) > 80);
 }
 
 #[test]
 fn a_wrong_cfa_by_rbp_is_seen() {
-    assert!(differences_of_a_tree(2) > 100);
+    assert!(differences_of_a_tree(2) > 30);
 }
 
 #[test]
 fn a_wrong_saved_rbp_is_seen() {
-    assert!(differences_of_a_tree(3) > 100);
+    assert!(differences_of_a_tree(3) > 30);
 }
 
 #[test]
 fn a_missed_end_is_seen() {
-    assert!(differences_of_a_tree(4) > 250);
+    assert!(differences_of_a_tree(4) == 100);
 }
 
 #[test]

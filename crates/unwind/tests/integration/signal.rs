@@ -9,7 +9,8 @@ use crate::frame_shape::{ORDINARY, shape_realigned, shape_stepped};
 use crate::harness::{OTHER_STACK, Recorder};
 
 thread_local! {
-    static RECORDER: Cell<*mut Recorder> = const { Cell::new(std::ptr::null_mut()) };
+    /// Where the handler's events go.
+    pub(crate) static RECORDER: Cell<*mut Recorder> = const { Cell::new(std::ptr::null_mut()) };
     static NESTED: Cell<c_int> = const { Cell::new(0) };
 }
 

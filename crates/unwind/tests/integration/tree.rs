@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
-use crate::frame_shape::{ORDINARY, Shape};
+use crate::frame_shape::{ORDINARY, Shape, shape_no_cfi, shape_no_cfi_junk_rbp, shape_rbx_cfa};
 use crate::harness::Recorder;
+use crate::signal::{RECORDER, handle};
 
 /// What a tree's nodes share.
 pub(crate) struct Tree {
@@ -13,12 +14,21 @@ pub(crate) struct Tree {
     depth_max: u32,
     events_max: usize,
     shapes: Vec<Shape>,
+    has_signals: bool,
 }
 
 impl Tree {
     pub(crate) fn new(seed: u64, depth_max: u32, events_max: usize) -> Self {
         let recorder = Recorder::new();
-        Self { recorder, random: seed, depth: 0, depth_max, events_max, shapes: ORDINARY.to_vec() }
+        Self {
+            recorder,
+            random: seed,
+            depth: 0,
+            depth_max,
+            events_max,
+            shapes: ORDINARY.to_vec(),
+            has_signals: false,
+        }
     }
 
     fn random(&mut self, below: u64) -> u64 {
@@ -44,6 +54,11 @@ pub(crate) extern "C" fn node(tree: *mut c_void) {
     for _ in 0..tree.random(6) {
         if tree.recorder.events >= tree.events_max {
             break;
+        }
+        if tree.has_signals && tree.random(5) == 0 {
+            RECORDER.set(&raw mut tree.recorder);
+            // SAFETY: a signal that the test handles.
+            unsafe { libc::raise(libc::SIGWINCH) };
         }
         match tree.random(3) {
             0 => tree.recorder.event(),
@@ -83,6 +98,29 @@ fn random_trees_are_walked_as_libgcc_walks_them() {
         frames += recorder.frames;
     }
     assert!(kept * 2 > frames, "{kept} of {frames} frames were remembered");
+}
+
+/// Where libgcc gives up: signals, code without information, walks that are cut and become whole again.
+#[test]
+fn random_trees_of_strange_frames_are_remembered_as_they_are_walked() {
+    handle(libc::SIGWINCH, 0);
+    for seed in 1..=8 {
+        let mut tree = Tree::new(seed * 0x7654_3211, 5 + 3 * seed as u32, 1500);
+        tree.recorder.asks_libgcc = false;
+        tree.has_signals = true;
+        for _ in 0..3 {
+            tree.shapes.extend(ORDINARY);
+        }
+        tree.shapes.extend([
+            shape_no_cfi as Shape,
+            shape_no_cfi,
+            shape_no_cfi,
+            shape_no_cfi_junk_rbp,
+            shape_rbx_cfa,
+        ]);
+        let recorder = grow(tree);
+        assert!(recorder.kept * 3 > recorder.frames, "{} of {}", recorder.kept, recorder.frames);
+    }
 }
 
 #[test]

@@ -1,0 +1,30 @@
+//! The command's own words on the error output.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use heaptally_profile::path_text::escape_path;
+use heaptally_report::escape::escape;
+
+/// A name or path in quotes, with everything in it visible.
+pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
+    quote_bytes(name.as_ref().as_bytes())
+}
+
+/// As [`quote`], of bytes.
+pub(crate) fn quote_bytes(name: &[u8]) -> String {
+    format!("`{}`", escape(&escape_path(name)))
+}
+
+/// Prints a message, its further lines indented. A closed error output is no error.
+pub(crate) fn print(message: &str) {
+    let text = format!("heaptally: {}\n", message.trim_end().replace('\n', "\n  "));
+    // At once, so that it does not mix with what others write there.
+    let _closed = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// `1 child`, `2 children`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

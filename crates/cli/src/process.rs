@@ -1,0 +1,196 @@
+//! Starting the program and waiting for its end.
+//!
+//! The program starts with the signal mask, the ignored signals and the closed standard descriptors that this command
+//! inherited, though the command itself changes all three: Rust's runtime ignores SIGPIPE and opens `/dev/null` for
+//! closed descriptors before `main`, and the command has to survive what ends the program. So they are noted before the
+//! runtime starts, and put back between fork and exec.
+#![expect(unsafe_code, reason = "signals, and what is done between fork and exec")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Command;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use libc::{c_int, c_void, siginfo_t, sigset_t};
+
+/// Signals that end the program and not this command.
+const SURVIVED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// All signals whose handling is not as it was inherited.
+const CHANGED: [c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGXFSZ];
+
+/// Bit n: signal n was ignored when this command started.
+static IGNORED: AtomicU32 = AtomicU32::new(0);
+/// Bit n: descriptor n was closed when this command started.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+/// This command's process id, once its handlers are set.
+static OWN: AtomicI32 = AtomicI32::new(0);
+/// The program's process id while it runs, else 0.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// How the program ended: one of the two is `Some`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+impl End {
+    /// The exit code, or 128 + the signal's number.
+    pub(crate) fn code(self) -> u8 {
+        let code = self.exit_code.or(self.signal.map(|signal| 128 + signal)).unwrap_or(255);
+        u8::try_from(code & 0xff).unwrap_or(u8::MAX)
+    }
+}
+
+/// Runs before Rust's runtime, which changes what is noted here.
+extern "C" fn note_inherited() {
+    for signal in CHANGED {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: only reads the action, into a place of the right type.
+        let is_known = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } == 0;
+        // SAFETY: zeroed or written; both are valid.
+        if is_known && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN {
+            IGNORED.fetch_or(1 << signal, Ordering::Relaxed);
+        }
+    }
+    for descriptor in 0..3 {
+        // SAFETY: has no effect on the descriptor.
+        if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } == -1 {
+            CLOSED.fetch_or(1 << descriptor, Ordering::Relaxed);
+        }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = note_inherited;
+
+/// Handles SIGPIPE as it was inherited: for commands whose output is their purpose.
+pub(crate) fn restore_broken_pipe() {
+    restore(libc::SIGPIPE);
+}
+
+/// Starts the program and waits for its end.
+///
+/// Signals that another process sends to this command go to the program; a terminal's reached it already.
+pub(crate) fn run(command: &mut Command) -> io::Result<End> {
+    // SAFETY: has no preconditions.
+    OWN.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    // A file that may not grow is an error of the write, not the end of this command.
+    set_action(libc::SIGXFSZ, libc::SIG_IGN, 0);
+    // Blocked until the program's number is known, so that none is lost.
+    let inherited = block(&SURVIVED);
+    for signal in SURVIVED {
+        let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = forward;
+        set_action(signal, handler as libc::sighandler_t, libc::SA_SIGINFO | libc::SA_RESTART);
+    }
+    // SAFETY: the closure calls only functions that are safe between fork and exec, and allocates nothing.
+    unsafe {
+        command.pre_exec(move || {
+            restore_all(&inherited);
+            Ok(())
+        });
+    }
+    let started = command.spawn();
+    if let Ok(child) = &started {
+        CHILD.store(child.id().cast_signed(), Ordering::Relaxed);
+    }
+    set_mask(&inherited);
+    let mut child = started?;
+
+    await_end(child.id());
+    // Not reaped yet, so the number was not used again.
+    CHILD.store(0, Ordering::Relaxed);
+    let status = child.wait()?;
+    Ok(End { exit_code: status.code(), signal: status.signal() })
+}
+
+/// Waits until the program has ended, and leaves it to be reaped.
+fn await_end(child: u32) {
+    loop {
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        // SAFETY: writes to a place of the right type.
+        let result =
+            unsafe { libc::waitid(libc::P_PID, child, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) };
+        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+extern "C" fn forward(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    // SAFETY: the thread's own errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    // SAFETY: has no preconditions.
+    if unsafe { libc::getpid() } != OWN.load(Ordering::Relaxed) {
+        // Between fork and exec: it was meant for the program.
+        restore(signal);
+        // SAFETY: has no preconditions.
+        unsafe { libc::raise(signal) };
+    } else {
+        let child = CHILD.load(Ordering::Relaxed);
+        // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
+        let origin = unsafe { (*info).si_code };
+        if child > 0 && matches!(origin, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL) {
+            // SAFETY: the child is not reaped while its number stands there.
+            unsafe { libc::kill(child, signal) };
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
+/// Between fork and exec: everything as this command inherited it.
+fn restore_all(mask: &sigset_t) {
+    for signal in CHANGED {
+        restore(signal);
+    }
+    let closed = CLOSED.load(Ordering::Relaxed);
+    for descriptor in 0..3 {
+        if closed & (1 << descriptor) != 0 {
+            // SAFETY: it is the /dev/null of Rust's runtime, in a process that is about to exec.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+    set_mask(mask);
+}
+
+fn restore(signal: c_int) {
+    let is_ignored = IGNORED.load(Ordering::Relaxed) & (1 << signal) != 0;
+    set_action(signal, if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL }, 0);
+}
+
+fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
+    // SAFETY: all zero is a valid action.
+    let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+    action.sa_sigaction = handler;
+    action.sa_flags = flags;
+    // SAFETY: the handler is one of this file, which is safe at any time, or SIG_DFL or SIG_IGN.
+    unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+}
+
+/// Blocks signals; returns the mask before.
+fn block(signals: &[c_int]) -> sigset_t {
+    let mut set = MaybeUninit::<sigset_t>::zeroed();
+    let mut before = MaybeUninit::<sigset_t>::zeroed();
+    // SAFETY: writes to a place of the right type.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in signals {
+        // SAFETY: the set was made empty, the number is a signal's.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), *signal) };
+    }
+    // SAFETY: both places are valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) };
+    // SAFETY: zeroed or written; both are valid.
+    unsafe { before.assume_init() }
+}
+
+fn set_mask(mask: &sigset_t) {
+    // SAFETY: a valid set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
+}
