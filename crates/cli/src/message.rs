@@ -23,8 +23,3 @@ pub(crate) fn print(message: &str) {
     // At once, so that it does not mix with what others write there.
     let _closed = std::io::stderr().write_all(text.as_bytes());
 }
-
-/// `1 child`, `2 children`.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}

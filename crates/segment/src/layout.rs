@@ -243,7 +243,7 @@ pub const CHUNK_LIMIT: u32 = 1 << 22;
 /// Bytes of one shard's directory.
 pub const DIRECTORY_BYTES: u64 = (ROW_LIMIT / ROWS_PER_CHUNK) as u64 * 4;
 /// How many bits of a remembered block hold its row's number.
-pub const BLOCK_ROW_BITS: u32 = 24;
+pub const BLOCK_ROW_BITS: u32 = 22;
 
 /// The area's header.
 pub const HEADER: Region = Region { offset: 0, bytes: PAGE };

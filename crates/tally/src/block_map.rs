@@ -4,10 +4,12 @@
 //! start. Blocks of the C library start 16 bytes apart, those of other allocators 8.
 //!
 //! ```text
-//! address bits 47..33 -> root   32..20 -> branch   19..4 (or 3) -> word = row (24 bits) | size (40 bits)
+//! address bits 47..33 -> root   32..20 -> branch   19..4 (or 3) -> word = row (22 bits) | 0 | shard (13 bits) | size (28 bits)
+//!                                                                  or row (22 bits) | 1 | size (41 bits)
 //! ```
 #![expect(unsafe_code, reason = "walks tables in mapped memory")]
 
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heaptally_segment::layout::BLOCK_ROW_BITS;
@@ -20,16 +22,42 @@ const BRANCH_BITS: u32 = 13;
 const ADDRESS_BITS: u32 = 47;
 const ROOT_SLOTS: usize = 1 << (ADDRESS_BITS - LEAF_BITS - BRANCH_BITS);
 const BRANCH_SLOTS: usize = 1 << BRANCH_BITS;
-const SIZE_BITS: u32 = 64 - BLOCK_ROW_BITS;
-const SIZE_LIMIT: u64 = (1 << SIZE_BITS) - 1;
+const ROW_SHIFT: u32 = 64 - BLOCK_ROW_BITS;
+/// Set where the size takes the shard's bits too.
+const LARGE: u64 = 1 << (ROW_SHIFT - 1);
+const SIZE_LIMIT: u64 = LARGE - 1;
+const SHARD_SHIFT: u32 = 28;
 
 /// What is known of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The row that allocated it.
     pub row: u32,
-    /// Its requested size in bytes; sizes above a tebibyte are cut to that.
+    /// Its requested size in bytes; sizes above two tebibytes are cut to that.
     pub size: u64,
+    /// The shard of the thread that allocated it; `None` for blocks of 256 MiB and more.
+    pub(crate) shard: Option<u32>,
+}
+
+impl Block {
+    #[inline]
+    fn pack(self) -> u64 {
+        let row = u64::from(self.row) << ROW_SHIFT;
+        match self.shard {
+            Some(shard) if self.size >> SHARD_SHIFT == 0 => row | (u64::from(shard) << SHARD_SHIFT) | self.size,
+            _ => row | LARGE | self.size.min(SIZE_LIMIT),
+        }
+    }
+
+    #[inline]
+    fn unpack(word: u64) -> Self {
+        let row = (word >> ROW_SHIFT) as u32;
+        if word & LARGE != 0 {
+            return Self { row, size: word & SIZE_LIMIT, shard: None };
+        }
+        let shard = (word & SIZE_LIMIT) >> SHARD_SHIFT;
+        Self { row, size: word & ((1 << SHARD_SHIFT) - 1), shard: Some(shard as u32) }
+    }
 }
 
 /// All live blocks that were recorded.
@@ -55,16 +83,16 @@ impl BlockMap {
         Self { root, spacing, growing: Spin::new(()), os }
     }
 
-    /// Remembers a block. `None`: no memory. True: another block was remembered there, whose free was not seen.
+    /// Remembers a block. `Err`: no memory. `Ok(true)`: another block was remembered there, whose free was not seen.
     #[inline]
-    pub fn insert(&self, address: usize, block: Block) -> Option<bool> {
+    pub fn insert(&self, address: usize, block: Block) -> Result<bool, ()> {
         let word = match self.word(address) {
             Some(word) => word,
-            None => self.word_slow(address)?,
+            None => self.word_slow(address).ok_or(())?,
         };
         let before = word.load(Ordering::Relaxed);
-        word.store((u64::from(block.row) << SIZE_BITS) | block.size.min(SIZE_LIMIT), Ordering::Relaxed);
-        Some(before != 0)
+        word.store(block.pack(), Ordering::Relaxed);
+        Ok(before != 0)
     }
 
     /// Forgets a block and says what was known of it.
@@ -78,7 +106,7 @@ impl BlockMap {
             return None;
         }
         word.store(0, Ordering::Relaxed);
-        Some(Block { row: (value >> SIZE_BITS) as u32, size: value & SIZE_LIMIT })
+        Some(Block::unpack(value))
     }
 
     #[inline]
@@ -123,7 +151,7 @@ impl BlockMap {
 
     fn get_or_map(&self, slot: &AtomicPtr<u8>, bytes: usize) -> Option<*mut u8> {
         let mut table = slot.load(Ordering::Acquire);
-        if table.is_null() {
+        if table == ptr::null_mut() {
             table = (self.os.map)(bytes);
             slot.store(table, Ordering::Release);
         }

@@ -31,6 +31,14 @@ pub(crate) struct Shard {
     open_rows: AtomicU32,
 }
 
+impl Shard {
+    /// Which one it is. No two threads that live have the same.
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+}
+
 /// The shards' directories and the chunks of counters.
 #[derive(Debug)]
 pub(crate) struct Shards {

@@ -1,15 +1,13 @@
-//! A private hash index from keys to entry numbers, which may forget.
+//! A private hash index from keys to entry numbers.
 //!
-//! An entry that the index does not find is made a second time, and the reader of the segment takes both for one. So
-//! the index owes no completeness: look-ups, inserts and growth run side by side without waiting, and an insert that
-//! falls between a copy and its publication is simply lost.
+//! Look-ups run at any time, without waiting. Inserts come one at a time: whoever makes an entry holds the lock of its
+//! table, and has looked a second time under it.
 #![expect(unsafe_code, reason = "slots in mapped memory")]
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::os::Os;
-use crate::spin::Spin;
 
 const FIRST_SLOTS: usize = 1 << 12;
 /// Behind this many slots that hold something else, a look-up gives up.
@@ -27,7 +25,6 @@ const HEADER_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Index {
     slots: AtomicPtr<u8>,
-    growing: Spin<()>,
     os: Os,
 }
 
@@ -40,7 +37,7 @@ pub(crate) fn spread(key: u64) -> u32 {
 
 impl Index {
     pub(crate) fn new(os: Os) -> Self {
-        Self { slots: AtomicPtr::new(ptr::null_mut()), growing: Spin::new(()), os }
+        Self { slots: AtomicPtr::new(ptr::null_mut()), os }
     }
 
     /// The first entry of that hash for which `is_it` holds.
@@ -63,7 +60,7 @@ impl Index {
         None
     }
 
-    /// Remembers an entry, if there is place.
+    /// Remembers an entry, if there is place. To be called by one thread at a time.
     pub(crate) fn insert(&self, hash: u32, number: u32) {
         let mut table = self.slots.load(Ordering::Acquire);
         if table.is_null() || used(table).load(Ordering::Relaxed) as usize * 2 > mask(table) {
@@ -75,9 +72,8 @@ impl Index {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything. Not to be called together with an insert.
     pub(crate) fn clear(&self) {
-        let _growing = self.growing.lock();
         // The old slots stay mapped: another thread may be reading them.
         self.slots.store(ptr::null_mut(), Ordering::Release);
     }
@@ -85,12 +81,8 @@ impl Index {
     #[cold]
     #[inline(never)]
     fn grow(&self) {
-        let Some(_growing) = self.growing.try_lock() else { return };
         let old = self.slots.load(Ordering::Acquire);
         let old_slots = if old.is_null() { 0 } else { mask(old) + 1 };
-        if old_slots != 0 && used(old).load(Ordering::Relaxed) as usize * 2 < old_slots {
-            return;
-        }
         let slots = (old_slots * 4).max(FIRST_SLOTS);
         let new = (self.os.map)((HEADER_BYTES + slots * 8).next_multiple_of(4096));
         if new.is_null() {

@@ -6,6 +6,7 @@ use heaptally_segment::layout::{EntryPoint, Row};
 
 use crate::index::{Index, spread};
 use crate::os::{Os, TableMap};
+use crate::spin::Spin;
 use crate::stack_table::StackTable;
 use crate::table::Table;
 
@@ -14,11 +15,13 @@ use crate::table::Table;
 pub(crate) struct RowTable {
     rows: Table<Row>,
     index: Index,
+    /// Held while a row is made, so that a stack has one in a window: its entries are counted there.
+    making: Spin<()>,
 }
 
 impl RowTable {
     pub(crate) fn new(map: TableMap, os: Os, used: &'static AtomicU32) -> Self {
-        Self { rows: Table::new(map, os, used, 1), index: Index::new(os) }
+        Self { rows: Table::new(map, os, used, 1), index: Index::new(os), making: Spin::new(()) }
     }
 
     #[inline]
@@ -41,21 +44,30 @@ impl RowTable {
     #[inline(never)]
     fn find_slow(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
         let hash = spread(u64::from(leaf) | (u64::from(window) << 32) | ((entry_point as u64) << 56));
-        let known = self.index.find(hash, |row| self.is(row, leaf, window, entry_point));
-        let row = match known {
+        let find = || self.index.find(hash, |row| self.is(row, leaf, window, entry_point));
+        let row = match find() {
             Some(row) => row,
             None => {
-                let number = self.rows.take()?;
-                let row = self.rows.get(number);
-                row.window.store(window, Ordering::Relaxed);
-                row.entry_point.store(entry_point as u32, Ordering::Relaxed);
-                row.node.store(leaf, Ordering::Release);
-                self.index.insert(hash, number);
-                number
+                let _making = self.making.lock();
+                match find() {
+                    Some(row) => row,
+                    None => self.make(hash, leaf, window, entry_point)?,
+                }
             }
         };
         stacks.set_row_hint(leaf, row);
         Some(row)
+    }
+
+    /// With the lock held.
+    fn make(&self, hash: u32, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+        let number = self.rows.take()?;
+        let row = self.rows.get(number);
+        row.window.store(window, Ordering::Relaxed);
+        row.entry_point.store(entry_point as u32, Ordering::Relaxed);
+        row.node.store(leaf, Ordering::Release);
+        self.index.insert(hash, number);
+        Some(number)
     }
 
     #[inline]

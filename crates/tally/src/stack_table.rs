@@ -6,6 +6,7 @@ use heaptally_segment::layout::{FIRST_NODE, Node};
 
 use crate::index::{Index, spread};
 use crate::os::{Os, TableMap};
+use crate::spin::Spin;
 use crate::table::Table;
 
 /// In [`Node::last_child`]: the number is that of the leaf's row, not of a child.
@@ -16,6 +17,8 @@ const HINT_IS_ROW: u32 = 1 << 31;
 pub(crate) struct StackTable {
     nodes: Table<Node>,
     index: Index,
+    /// Held while a node is made, so that a frame below a caller has one.
+    making: Spin<()>,
     /// Nodes below this number belong to code that may have gone away, and are not found again.
     floor: AtomicU32,
 }
@@ -25,6 +28,7 @@ impl StackTable {
         Self {
             nodes: Table::new(map, os, used, FIRST_NODE),
             index: Index::new(os),
+            making: Spin::new(()),
             floor: AtomicU32::new(FIRST_NODE),
         }
     }
@@ -44,20 +48,29 @@ impl StackTable {
     #[inline(never)]
     fn child_slow(&self, parent: u32, address: u64) -> Option<u32> {
         let hash = spread(address ^ (u64::from(parent) << 32) ^ (u64::from(parent) >> 8));
-        let floor = self.floor.load(Ordering::Acquire);
-        let known = self.index.find(hash, |number| number >= floor && self.is(number, parent, address));
-        let number = match known {
+        let number = match self.find(hash, parent, address) {
             Some(number) => number,
-            None => {
-                let number = self.nodes.take()?;
-                let node = self.nodes.get(number);
-                node.parent.store(parent, Ordering::Relaxed);
-                node.address.store(address, Ordering::Release);
-                self.index.insert(hash, number);
-                number
-            }
+            None => self.make(hash, parent, address)?,
         };
         self.nodes.get(parent).last_child.store(number, Ordering::Release);
+        Some(number)
+    }
+
+    fn find(&self, hash: u32, parent: u32, address: u64) -> Option<u32> {
+        let floor = self.floor.load(Ordering::Acquire);
+        self.index.find(hash, |number| number >= floor && self.is(number, parent, address))
+    }
+
+    fn make(&self, hash: u32, parent: u32, address: u64) -> Option<u32> {
+        let _making = self.making.lock();
+        if let Some(number) = self.find(hash, parent, address) {
+            return Some(number);
+        }
+        let number = self.nodes.take()?;
+        let node = self.nodes.get(number);
+        node.parent.store(parent, Ordering::Relaxed);
+        node.address.store(address, Ordering::Release);
+        self.index.insert(hash, number);
         Some(number)
     }
 
@@ -86,6 +99,7 @@ impl StackTable {
 
     /// From here on no node that exists now is used for a new stack.
     pub(crate) fn forget(&self) {
+        let _making = self.making.lock();
         self.floor.store(self.nodes.used(), Ordering::Release);
         self.index.clear();
     }

@@ -172,12 +172,12 @@ impl Tally {
         thread.last_block = block;
         if self.lifetimes {
             thread.note_live(&self.windows, event.entered.window, size as i64);
-            match self.blocks.insert(block, Block { row, size }) {
-                Some(false) => {}
-                Some(true) => {
+            match self.blocks.insert(block, Block { row, size, shard: Some(thread.shard.number()) }) {
+                Ok(false) => {}
+                Ok(true) => {
                     self.header.unseen_frees.fetch_add(1, Ordering::Relaxed);
                 }
-                None => {
+                Err(()) => {
                     self.header.lost_blocks.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -245,7 +245,10 @@ impl Tally {
             Some(thread) => {
                 let Some(counters) = self.shards.counters(&thread.shard, block.row) else { return self.lose_free() };
                 charge_counters(counters, block.size, is_open, kind, add);
-                if kind == FreeKind::Free && thread.last_block == address {
+                // The address alone does not do: another thread may have freed the block and got one there.
+                let is_latest = thread.last_block == address
+                    && block.shard.is_none_or(|shard| shard == thread.shard.number());
+                if kind == FreeKind::Free && is_latest {
                     add(&counters.temporary, 1);
                     add(&counters.temporary_bytes, block.size);
                 }

@@ -97,11 +97,10 @@ fn a_segment_of_2_mebibytes() {
     on_a_small_disk("2m");
 }
 
-/// Limits of the program alone, from before its start: the command itself runs without.
+/// Limits from before the start, which apply to the command and to the program.
 fn with_limit(limit: &str) -> Option<Outcome> {
     let scratch = many_stacks()?;
-    let script = format!("ulimit {limit}; exec ./many_stacks 15 {ROUNDS}");
-    Some(Run::new(&scratch, ["sh", "-c", &script]).run())
+    Some(run(&scratch).behind_shell(&format!("ulimit {limit}; exec \"$@\"")).run())
 }
 
 /// A limit that the program sets for itself in `main`.
@@ -125,11 +124,17 @@ fn check_said(outcome: &Outcome, what: &str) {
     );
 }
 
+fn check_said_or_refused(outcome: &Outcome, what: &str) {
+    if outcome.code == 125 {
+        assert!(outcome.stderr.contains("heaptally: "), "{what}; stderr:\n{}", outcome.stderr);
+    } else {
+        check_said(outcome, what);
+    }
+}
+
 /// A limit on files applies to the segment too, which the command made before: SIGXFSZ must not come.
 #[test]
-fn a_file_size_limit() {
-    let Some(outcome) = with_limit("-f 1") else { return };
-    check_said(&outcome, "ulimit -f 1");
+fn a_file_size_limit_of_the_program() {
     let Some(outcome) = limiting_itself("fsize") else { return };
     check_said(&outcome, "setrlimit");
     assert_eq!(outcome.report().losses_text(), "");
@@ -138,24 +143,23 @@ fn a_file_size_limit() {
 /// The command itself under such a limit: it works, or says why it does not.
 #[test]
 fn a_file_size_limit_of_the_command() {
-    let Some(scratch) = many_stacks() else { return };
-    let outcome = run(&scratch).behind_shell("ulimit -f 2000; exec \"$@\"").run();
-    if outcome.code == 125 {
-        assert!(outcome.stderr.contains("heaptally: "), "stderr:\n{}", outcome.stderr);
-    } else {
-        check_said(&outcome, "ulimit -f 2000");
-    }
+    let Some(outcome) = with_limit("-f 2000") else { return };
+    check_said_or_refused(&outcome, "ulimit -f 2000");
+}
+
+#[test]
+fn an_address_space_limit_of_the_program() {
+    let Some(outcome) = limiting_itself("as") else { return };
+    check_said(&outcome, "setrlimit");
 }
 
 /// Little address space: the tables do not find room, the program does.
 #[test]
-fn an_address_space_limit() {
-    for limit in ["-v 20000", "-v 60000", "-v 200000", "-v 1000000"] {
+fn an_address_space_limit_of_the_command() {
+    for limit in ["-v 60000", "-v 200000", "-v 1000000", "-v 8000000"] {
         let Some(outcome) = with_limit(limit) else { return };
-        check_said(&outcome, limit);
+        check_said_or_refused(&outcome, limit);
     }
-    let Some(outcome) = limiting_itself("as") else { return };
-    check_said(&outcome, "setrlimit");
 }
 
 /// The recorder's reserves are not made resident when a program locks its memory.

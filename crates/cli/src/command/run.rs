@@ -1,0 +1,275 @@
+//! `heaptally run`: starts a program with the recorder in it, and writes the profile when it has ended.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use heaptally_profile::model::{Environment, Losses, Profile};
+use heaptally_profile::pprof;
+use heaptally_report::summary::summary;
+use heaptally_segment::layout::{
+    FLAG_MALLOC_IS_OURS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
+};
+use heaptally_segment::read::{self, Snapshot, State};
+use heaptally_symbolize::{Options, Symbolizer};
+use serde_json::Value;
+
+use crate::convert;
+use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::library;
+use crate::message::{print, quote, quote_bytes};
+use crate::output::Output;
+use crate::process::{self, End};
+use crate::program::{self, Program};
+use crate::segment_file::SegmentFile;
+use crate::status::{self, Status};
+
+/// Runs a program and records the call stack of every allocation inside its windows.
+///
+/// The program's input, output, environment, working folder and exit code are its own. Windows are opened by the
+/// program (heaptally.h, the crate heaptally); without any, the whole run is recorded as one, named `process`.
+#[derive(Args, Debug)]
+#[command(after_help = "Exit codes: the program's own, or 128 + n when signal n ended it; 125 the recorder failed or \
+                        refused, a named window never opened, or --strict was not met; 126 the program cannot be \
+                        executed; 127 it was not found.")]
+pub(crate) struct Run {
+    /// Where to write the profile [default: PROGRAM.pb.gz in the working folder].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Record this window only; can be given several times. One that never opens is an error.
+    #[arg(long, value_name = "NAME")]
+    window: Vec<OsString>,
+    /// Exit with 125 if anything was lost or any stack was cut.
+    #[arg(long)]
+    strict: bool,
+    /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
+    #[arg(long)]
+    no_lifetimes: bool,
+    /// Write what became of program and recorder to FILE, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json_status: Option<PathBuf>,
+    /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
+    #[arg(long, value_name = "DIR")]
+    segment_dir: Option<PathBuf>,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// What to record.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    /// The program and its arguments.
+    pub(crate) program: Vec<OsString>,
+    /// Record these windows only.
+    pub(crate) windows: Vec<OsString>,
+    /// Do not follow blocks.
+    pub(crate) no_lifetimes: bool,
+    /// Where the segment is kept.
+    pub(crate) segment_dir: Option<PathBuf>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// How the program ended.
+    pub(crate) end: End,
+    /// The profile, symbolised.
+    pub(crate) profile: Profile,
+    /// What the recorder's comparison with itself found.
+    pub(crate) oracle: Option<Value>,
+    /// Why it counts as failed though there is a profile.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Run {
+    /// Records.
+    pub(crate) fn run(self) -> anyhow::Result<u8> {
+        let mut status = Status::default();
+        let result = self.record_and_write(&mut status);
+        if let Err(failure) = &result {
+            status.error = Some(failure.message.clone());
+        }
+        if let Some(path) = &self.json_status {
+            status.write(path)?;
+        }
+        Ok(result?)
+    }
+
+    fn record_and_write(&self, status: &mut Status) -> Result<u8, Failure> {
+        let output = match &self.output {
+            Some(path) => Output::prepare(path)?,
+            None => Output::prepare(&default_output(self.program.first()))?,
+        };
+        let recording = Recording {
+            program: self.program.clone(),
+            windows: self.window.clone(),
+            no_lifetimes: self.no_lifetimes,
+            segment_dir: self.segment_dir.clone(),
+        };
+        let recorded = record_with(&recording, |end| status.program = Some(end))?;
+        let Recorded { end, profile, oracle, failure } = recorded;
+        status.oracle = oracle;
+        status.windows = profile.windows.len() as u64;
+        status.allocations = profile.window_counts().iter().map(|counts| counts.allocations).sum();
+        let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
+        let has_lost = profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
+        status.complete = !is_cut && !has_lost;
+
+        let line = summary(&profile);
+        let bytes = pprof::write(&profile);
+        let path = output.path().to_owned();
+        output.write(&bytes)?;
+        status.profile = Some(path.to_string_lossy().into_owned());
+        if !self.quiet {
+            let warnings: String = profile
+                .images
+                .iter()
+                .flat_map(|image| image.warnings.iter().map(|warning| format!("\nwarning: {warning}")))
+                .collect();
+            print(&format!("{line} → {}{warnings}", path.display()));
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if self.strict && !status.complete {
+            return Err(Failure::recorder(
+                "--strict: stacks were cut or something was not recorded, see the line above\n\
+                 leave --strict out to accept that",
+            ));
+        }
+        Ok(end.code())
+    }
+}
+
+/// `PROGRAM.pb.gz` in the working folder.
+fn default_output(program: Option<&OsString>) -> PathBuf {
+    let name = program.and_then(|program| Path::new(program).file_name()).unwrap_or(OsStr::new("heaptally"));
+    let mut name = name.to_owned();
+    name.push(".pb.gz");
+    PathBuf::from(name)
+}
+
+/// Runs a program and reads what its recorder left.
+pub(crate) fn record(recording: &Recording) -> Result<Recorded, Failure> {
+    record_with(recording, |_| ())
+}
+
+fn record_with(recording: &Recording, mut ended: impl FnMut(End)) -> Result<Recorded, Failure> {
+    let Some((name, arguments)) = recording.program.split_first() else {
+        return Err(Failure::recorder("no program is named\nname one behind --"));
+    };
+    let program = program::examine(name)?;
+    let library = library::library()?;
+    let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
+    let mut command = Command::new(name);
+    command.args(arguments);
+    command.env("LD_PRELOAD", preload(&library));
+    command.env("HEAPTALLY_SEGMENT", segment.path());
+    let end = process::run(&mut command).map_err(|error| {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+        Failure::new(code, format!("cannot start {}: {error}\nsee whether it runs without heaptally", quote(name)))
+    })?;
+    ended(end);
+    let snapshot = read::read(segment.file())
+        .map_err(|error| Failure::recorder(format!("cannot read what was recorded: {error}\nrun again")))?;
+    let oracle = status::oracle(&snapshot);
+    was_in_path(&snapshot, name, end)?;
+    let failure = opened_all(&snapshot);
+    let profile = symbolised(&snapshot, recording, program, end);
+    Ok(Recorded { end, profile, oracle, failure })
+}
+
+fn options(recording: &Recording) -> u32 {
+    let mut options = if recording.no_lifetimes { OPTION_NO_LIFETIMES } else { 0 };
+    // For heaptally's own tests: see the recorder's feature `oracle`.
+    if env::var_os("HEAPTALLY_ORACLE").is_some_and(|value| value == "1") {
+        options |= OPTION_ORACLE;
+        let mutation = env::var("HEAPTALLY_MUTATION").ok().and_then(|value| value.parse::<u8>().ok());
+        options |= u32::from(mutation.unwrap_or(0)) << OPTION_MUTATION_SHIFT;
+    }
+    options
+}
+
+/// The recorder first, then what the user preloads.
+fn preload(library: &Path) -> OsString {
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+/// 0 allocations are a result only if the recorder was in the way of all of them.
+fn was_in_path(snapshot: &Snapshot, name: &OsStr, end: End) -> Result<(), Failure> {
+    let name = quote(name);
+    let ended = match (end.exit_code, end.signal) {
+        (_, Some(signal)) => format!("signal {signal} ended it"),
+        (code, None) => format!("it exited with {}", code.unwrap_or(0)),
+    };
+    let Some(last) = snapshot.areas.iter().rev().find(|area| area.state != State::Attaching) else {
+        let why = if snapshot.refused > 0 || snapshot.empty_areas > 0 {
+            "could not map its tables: raise the limit of the address space (ulimit -v)"
+        } else if snapshot.without_area > 0 {
+            "found no room: too many programs were started one by the other"
+        } else {
+            "did not reach the segment: see whether the loader complained above, whether the program resets LD_PRELOAD, \
+             or try --segment-dir /tmp"
+        };
+        return Err(Failure::recorder(format!("the recorder was not loaded in {name}; {ended}\n{why}")));
+    };
+    if last.flags & FLAG_MALLOC_IS_OURS == 0 {
+        let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
+        return Err(Failure::recorder(format!(
+            "{name} does not call the recorder's malloc but its own, defined in {}; {ended}\n\
+             nothing was recorded: build it without that allocator, or link the allocator as a shared library",
+            quote_bytes(definer)
+        )));
+    }
+    Ok(())
+}
+
+/// A window that was asked for by name must have opened.
+fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
+    let is_opened = |name: &Vec<u8>| {
+        let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
+        windows.into_iter().any(|window| window.name == *name && window.entries > 0)
+    };
+    let missing: Vec<String> =
+        snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();
+    (!missing.is_empty()).then(|| {
+        Failure::recorder(format!(
+            "the window {} never opened\nrun without --window to see which windows there are",
+            missing.join(", ")
+        ))
+    })
+}
+
+fn symbolised(snapshot: &Snapshot, recording: &Recording, program: Program, end: End) -> Profile {
+    let environment = Environment {
+        recorder: env!("CARGO_PKG_VERSION").to_owned(),
+        architecture: env::consts::ARCH.to_owned(),
+        command: recording.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        exit_code: Some(i32::from(end.code())),
+        ..Environment::default()
+    };
+    let mut profile = convert::profile(snapshot, environment);
+    if let Some(image) = profile.images.first_mut() {
+        image.warnings.extend(program.warnings);
+    }
+    let image = fs::canonicalize(&program.image).unwrap_or(program.image);
+    let executable = program.file.map(|file| (image, file));
+    Symbolizer::new(Options { executable, ..Options::default() }).symbolize(&mut profile);
+    // The snapshot's indices are whole, so this cannot fail; a profile that it left alone is right all the same.
+    if let Err(error) = profile.normalize() {
+        print(&format!("the profile could not be put in order: {error}"));
+    }
+    profile
+}

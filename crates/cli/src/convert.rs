@@ -1,0 +1,280 @@
+//! A segment's snapshot as a profile, not symbolised yet.
+//!
+//! Addresses become those of the files (SVMAs), the allocation function that the program called becomes each stack's
+//! first frame, and what the segment has per image is put side by side.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use heaptally_profile::model::{
+    Capture, Counts, Environment, FrameKind, Function, FunctionId, Image, Line, Location, LocationId, Losses, Module,
+    Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowKind,
+};
+use heaptally_profile::path_text::escape_path;
+use heaptally_segment::layout::{
+    EntryPoint, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
+    FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL,
+    OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
+};
+use heaptally_segment::read::{self, Area, Link, Snapshot, State};
+
+/// The profile of a snapshot.
+pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile {
+    let lifetimes = snapshot.options & OPTION_NO_LIFETIMES == 0;
+    let mut profile = Profile { environment, ..Profile::default() };
+    profile.environment.lifetimes = lifetimes;
+    profile.losses.images = u64::from(snapshot.without_area) + u64::from(snapshot.refused);
+    let mut entry_points = EntryPoints::default();
+    for area in &snapshot.areas {
+        add_area(&mut profile, &mut entry_points, area, lifetimes);
+    }
+    profile
+}
+
+/// The locations that stand for allocation functions.
+#[derive(Default)]
+struct EntryPoints(HashMap<u32, LocationId>);
+
+impl EntryPoints {
+    fn location(&mut self, profile: &mut Profile, entry_point: EntryPoint) -> LocationId {
+        *self.0.entry(entry_point as u32).or_insert_with(|| {
+            let name = entry_point.name().to_owned();
+            let function: FunctionId = profile.functions.len();
+            profile.functions.push(Function { system_name: name.clone(), name, ..Function::default() });
+            profile.locations.push(Location {
+                kind: FrameKind::EntryPoint,
+                lines: vec![Line { function, line: 0 }],
+                ..Location::default()
+            });
+            profile.locations.len() - 1
+        })
+    }
+}
+
+fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, lifetimes: bool) {
+    let image = profile.images.len();
+    profile.images.push(image_of(area));
+    let environment = &mut profile.environment;
+    if environment.libc.is_empty() {
+        environment.libc = format!("glibc {}", String::from_utf8_lossy(&area.libc_version));
+    }
+    environment.frees_from_before += area.frees_from_before;
+
+    let first_window = profile.windows.len();
+    profile.windows.extend(area.windows.iter().map(|window| window_of(window, image, lifetimes)));
+    let first_module = profile.modules.len();
+    profile.modules.extend(area.modules.iter().map(module_of));
+    let first_location = profile.locations.len();
+    profile.locations.extend(area.frames.iter().map(|frame| location_of(area, frame, first_module)));
+
+    let mut stacks: HashMap<(Link, u32), StackId> = HashMap::new();
+    for row in &area.rows {
+        let key = (row.leaf, row.entry_point as u32);
+        let stack = match stacks.get(&key) {
+            Some(stack) => *stack,
+            None => {
+                let entry_point = entry_points.location(profile, row.entry_point);
+                profile.stacks.push(stack_of(area, row.leaf, entry_point, first_location));
+                stacks.insert(key, profile.stacks.len() - 1);
+                profile.stacks.len() - 1
+            }
+        };
+        profile.rows.push(Row {
+            window: first_window + row.window,
+            stack,
+            counts: counts_of(&row.counts),
+            entries: row.entries,
+            first_entry: row.first_entry,
+            last_entry: row.last_entry,
+        });
+    }
+    profile.threads.extend(area.threads.iter().map(|thread| thread_of(thread, image, first_window, first_location)));
+    add_losses(&mut profile.losses, &area.losses);
+}
+
+fn image_of(area: &Area) -> Image {
+    let path = escape_path(&area.image_path);
+    let label = Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+    let mut warnings = Vec::new();
+    let is_set = |flag| area.flags & flag != 0;
+    if !is_set(FLAG_LIBC_ALLOCATOR) && is_set(FLAG_MALLOC_IS_OURS) {
+        let allocator = escape_path(&area.allocator_path);
+        warnings.push(format!("the allocator is not the C library's but that of {allocator}"));
+    }
+    if is_set(FLAG_NEW_IS_ALLOCATOR) {
+        warnings.push("operator new is an allocator's own, and was recorded by itself".to_owned());
+    }
+    if is_set(FLAG_SMALL_TABLES) {
+        warnings.push("the address space is limited (ulimit -v), so the recorder's tables were made small".to_owned());
+    }
+    if !is_set(FLAG_LOADER_WATCHED) {
+        warnings.push(
+            "this loader could not be watched: stacks through a library that was unloaded may be named wrongly".to_owned(),
+        );
+    }
+    if !is_set(FLAG_FORK_SAFE) {
+        warnings.push(
+            "this kernel does not wipe pages on fork: children made by raw clone may have been counted".to_owned(),
+        );
+    }
+    if area.bootstrap_allocations > 0 {
+        warnings.push(format!("{} allocations came before the recorder", area.bootstrap_allocations));
+    }
+    Image {
+        label,
+        path,
+        pid: area.pid,
+        replaced: area.state == State::Replaced,
+        in_path: is_set(FLAG_MALLOC_IS_OURS),
+        allocator: escape_path(&area.allocator_path),
+        warnings,
+    }
+}
+
+fn window_of(window: &read::Window, image: usize, lifetimes: bool) -> Window {
+    let kind = match window.kind {
+        read::WindowKind::Automatic => WindowKind::Automatic,
+        read::WindowKind::Process => WindowKind::Process,
+        read::WindowKind::Thread => WindowKind::Thread,
+    };
+    let iterations_told = window.iteration_calls > 0;
+    let held_back = u64::from(window.recorders.saturating_sub(1)) * PEAK_BATCH_BYTES.unsigned_abs();
+    Window {
+        name: escape_path(&window.name),
+        image,
+        kind,
+        entries: window.entries,
+        iterations: if iterations_told { window.iterations } else { window.entries },
+        iterations_told,
+        unfinished: window.depth > 0 && kind != WindowKind::Automatic,
+        crossed_ends: window.crossed_ends,
+        stray_ends: window.stray_ends,
+        peak_bytes: lifetimes.then(|| u64::try_from(window.peak_bytes).unwrap_or(0)),
+        peak_uncertainty_bytes: held_back,
+        lost: window.lost,
+    }
+}
+
+fn module_of(module: &read::Module) -> Module {
+    let is_vdso = module.path.is_empty();
+    Module {
+        path: if is_vdso { "[vdso]".to_owned() } else { escape_path(&module.path) },
+        build_id: module.build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        text_svma: module.text_svma,
+        text_svma_end: module.text_svma_end,
+        text_offset: module.text_offset,
+        symbol_problem: None,
+    }
+}
+
+fn location_of(area: &Area, frame: &read::Frame, first_module: usize) -> Location {
+    let is_set = |flag| frame.flags & flag != 0;
+    let kind = if is_set(NODE_ELIDED) {
+        FrameKind::Elided
+    } else if is_set(NODE_SIGNAL) {
+        FrameKind::Signal
+    } else if is_set(NODE_INTERRUPTED) {
+        FrameKind::Interrupted
+    } else if is_set(NODE_ASYNC) {
+        FrameKind::Async
+    } else if is_set(NODE_FRAME_POINTER) {
+        FrameKind::FramePointer
+    } else {
+        FrameKind::Return
+    };
+    if kind == FrameKind::Elided {
+        return Location { kind, ..Location::default() };
+    }
+    let bias = frame.module.and_then(|module| area.modules.get(module)).map_or(0, |module| module.bias);
+    Location {
+        module: frame.module.map(|module| first_module + module),
+        address: frame.address.wrapping_sub(bias),
+        kind,
+        lines: Vec::new(),
+    }
+}
+
+fn stack_of(area: &Area, leaf: Link, entry_point: LocationId, first_location: usize) -> Stack {
+    let mut locations = vec![entry_point];
+    let mut uses_frame_pointer = false;
+    let mut link = leaf;
+    let root = loop {
+        match link {
+            Link::Root(root) => break root,
+            Link::Frame(frame) => {
+                locations.push(first_location + frame);
+                // A caller comes before its callees, so this ends.
+                match area.frames.get(frame) {
+                    Some(frame) => {
+                        uses_frame_pointer |= frame.flags & NODE_FRAME_POINTER != 0;
+                        link = frame.caller;
+                    }
+                    None => break Root::CutBadInformation,
+                }
+            }
+        }
+    };
+    let cut_reason = match root {
+        Root::Complete => "",
+        Root::CutNoInformation => "no unwind information, and no frame pointer that could be followed",
+        Root::CutBadInformation => "unwind information that could not be followed",
+        Root::CutBadStack => "the stack did not lead on",
+        Root::CutDepth => "deeper than the limit, the middle is left out",
+    };
+    let capture = match (root, uses_frame_pointer) {
+        (Root::Complete, false) => Capture::Complete,
+        (Root::Complete, true) => Capture::FramePointer,
+        _ => Capture::Cut,
+    };
+    Stack { locations, capture, cut_reason: cut_reason.to_owned() }
+}
+
+fn counts_of(counts: &read::Counts) -> Counts {
+    Counts {
+        allocations: counts.allocations,
+        bytes: counts.bytes,
+        freed: counts.freed,
+        freed_bytes: counts.freed_bytes,
+        freed_later: counts.freed_later,
+        freed_later_bytes: counts.freed_later_bytes,
+        reallocs: counts.reallocs,
+        reallocs_in_place: counts.reallocs_in_place,
+        reallocs_moved: counts.reallocs_moved,
+        temporary: counts.temporary,
+        temporary_bytes: counts.temporary_bytes,
+        failed: counts.failed,
+        reallocs_to_zero: counts.reallocs_to_zero,
+    }
+}
+
+fn thread_of(thread: &read::ThreadLife, image: usize, first_window: usize, first_location: usize) -> ThreadLife {
+    let total = |total: &read::ThreadTotal| ThreadTotal {
+        allocations: total.allocations,
+        bytes: total.bytes,
+        freed: total.freed,
+        freed_bytes: total.freed_bytes,
+    };
+    ThreadLife {
+        image,
+        tid: thread.tid,
+        lives: u64::from(thread.lives),
+        name: escape_path(&thread.name),
+        last_name: escape_path(&thread.last_name),
+        start: thread.start.map(|frame| first_location + frame),
+        totals: thread.totals.iter().map(|(window, sums)| (first_window + window, total(sums))).collect(),
+    }
+}
+
+fn add_losses(sum: &mut Losses, losses: &read::Losses) {
+    sum.reentrant += losses.reentrant;
+    sum.table_full += losses.full;
+    sum.thread += losses.thread;
+    sum.blocks += losses.blocks;
+    sum.unseen_frees += losses.unseen_frees;
+    sum.windows += losses.windows;
+    sum.window_calls += losses.window_calls;
+    sum.stray_ends += losses.stray_ends;
+    sum.modules += losses.modules;
+    sum.thread_totals += losses.totals;
+    sum.damaged += losses.damaged;
+}

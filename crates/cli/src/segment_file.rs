@@ -1,0 +1,116 @@
+//! The segment's file, as this command makes it: at its full, sparse size, with its header.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::mem::offset_of;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use heaptally_segment::layout::{
+    AREA_BYTES, AREA_LIMIT, FILE_BYTES, FileHeader, MAGIC, NAMES_BYTES, OPTION_NAMED_WINDOWS, PAGE, VERSION,
+};
+use rustix::fs::MemfdFlags;
+
+use crate::exit::Failure;
+use crate::message::quote;
+
+/// The file in which recorder and command meet.
+#[derive(Debug)]
+pub(crate) struct SegmentFile {
+    file: File,
+    path: PathBuf,
+    is_named: bool,
+}
+
+impl SegmentFile {
+    /// Makes the file: in memory, or in a folder.
+    pub(crate) fn create(folder: Option<&Path>, options: u32, names: &[OsString]) -> Result<Self, Failure> {
+        let page = header(options, names)?;
+        let segment = match folder {
+            None => Self::in_memory(),
+            Some(folder) => Self::in_folder(folder),
+        }
+        .map_err(|error| cannot(folder, &error))?;
+        let written = segment.file.set_len(FILE_BYTES).and_then(|()| segment.file.write_all_at(&page, 0));
+        written.map_err(|error| cannot(folder, &error))?;
+        Ok(segment)
+    }
+
+    fn in_memory() -> io::Result<Self> {
+        let file = File::from(rustix::fs::memfd_create("heaptally", MemfdFlags::CLOEXEC)?);
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        Ok(Self { file, path: path.into(), is_named: false })
+    }
+
+    fn in_folder(folder: &Path) -> io::Result<Self> {
+        let folder = folder.canonicalize()?;
+        for attempt in 0.. {
+            let path = folder.join(format!("heaptally-{}-{attempt}.segment", std::process::id()));
+            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => return Ok(Self { file, path, is_named: true }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < 100 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::from(ErrorKind::AlreadyExists))
+    }
+
+    /// The path by which the program's recorder opens it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for SegmentFile {
+    fn drop(&mut self) {
+        if self.is_named {
+            // What cannot be removed now is the user's folder's business.
+            let _gone = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn cannot(folder: Option<&Path>, error: &io::Error) -> Failure {
+    let next = "if the size of files is limited, raise the limit (ulimit -f unlimited)";
+    match folder {
+        None => Failure::recorder(format!("cannot make the segment in memory: {error}\n{next}, or use --segment-dir")),
+        Some(folder) => {
+            let folder = quote(folder);
+            Failure::recorder(format!("cannot make the segment in {folder}: {error}\nchoose another --segment-dir; {next}"))
+        }
+    }
+}
+
+fn header(options: u32, names: &[OsString]) -> Result<Vec<u8>, Failure> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut joined = Vec::new();
+    for name in names {
+        joined.extend_from_slice(name.as_bytes());
+        joined.push(0);
+    }
+    if joined.len() > NAMES_BYTES {
+        return Err(Failure::recorder(format!(
+            "the names of --window have {} bytes together, and {NAMES_BYTES} is the most\nname fewer windows",
+            joined.len()
+        )));
+    }
+    let options = options | if names.is_empty() { 0 } else { OPTION_NAMED_WINDOWS };
+    let mut page = vec![0; PAGE as usize];
+    let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+    put(offset_of!(FileHeader, magic), &MAGIC.to_le_bytes());
+    put(offset_of!(FileHeader, version), &VERSION.to_le_bytes());
+    put(offset_of!(FileHeader, options), &options.to_le_bytes());
+    put(offset_of!(FileHeader, area_bytes), &AREA_BYTES.to_le_bytes());
+    put(offset_of!(FileHeader, area_limit), &AREA_LIMIT.to_le_bytes());
+    put(offset_of!(FileHeader, names_len), &(joined.len() as u32).to_le_bytes());
+    put(offset_of!(FileHeader, names), &joined);
+    Ok(page)
+}
