@@ -15,10 +15,23 @@ pub struct Report {
     /// What could not be recorded.
     pub losses: BTreeMap<String, u64>,
     /// Sums that differ between the rows and the threads of a window.
-    pub sum_mismatches: Vec<Value>,
+    pub sum_mismatches: Vec<Mismatch>,
     /// The document as it is.
     #[serde(skip)]
     document: Vec<u8>,
+}
+
+/// A sum that differs between the rows and the threads of a window.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Mismatch {
+    /// The window's name.
+    pub window: String,
+    /// What was summed.
+    pub sum: String,
+    /// Over its rows.
+    pub rows: u64,
+    /// Over its threads.
+    pub threads: u64,
 }
 
 /// A program that ran.
@@ -164,9 +177,13 @@ impl Report {
 
     /// The losses that are not 0 and the sums that do not agree, as text; empty when all is well.
     pub fn losses_text(&self) -> String {
-        let lost = self.losses.iter().filter(|(_, count)| **count > 0);
-        let lost = lost.map(|(name, count)| format!("{name} {count}"));
-        lost.chain(self.sum_mismatches.iter().map(Value::to_string)).collect::<Vec<_>>().join(", ")
+        let differences = self.sum_mismatches.iter().map(|mismatch| format!("{mismatch:?}"));
+        self.lost().chain(differences).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The losses that are not 0, as text.
+    pub fn lost(&self) -> impl Iterator<Item = String> {
+        self.losses.iter().filter(|(_, count)| **count > 0).map(|(name, count)| format!("{name} {count}"))
     }
 
     /// What the user should know, of all images.

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, FunctionId, Image, Line, Location, LocationId, Losses, Module,
-    Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, FrameKind, Function, FunctionId, Image, Line, Location, LocationId, Losses,
+    Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    EntryPoint, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
-    FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL,
-    OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
+    EntryPoint, FLAG_BYPASSED, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS,
+    FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED,
+    NODE_SIGNAL, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
@@ -88,13 +88,16 @@ fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, 
             last_entry: row.last_entry,
         });
     }
-    profile.threads.extend(area.threads.iter().map(|thread| thread_of(thread, image, first_window, first_location)));
+    profile
+        .threads
+        .extend(area.threads.iter().map(|thread| thread_of(thread, image, first_window, first_location)));
     add_losses(&mut profile.losses, &area.losses);
 }
 
 fn image_of(area: &Area) -> Image {
     let path = escape_path(&area.image_path);
-    let label = Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+    let label =
+        Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
     let mut warnings = Vec::new();
     let is_set = |flag| area.flags & flag != 0;
     if !is_set(FLAG_LIBC_ALLOCATOR) && is_set(FLAG_MALLOC_IS_OURS) {
@@ -104,8 +107,16 @@ fn image_of(area: &Area) -> Image {
     if is_set(FLAG_NEW_IS_ALLOCATOR) {
         warnings.push("operator new is an allocator's own, and was recorded by itself".to_owned());
     }
+    if is_set(FLAG_BYPASSED) {
+        let object = escape_path(&area.foreign_path);
+        warnings.push(format!(
+            "coverage is incomplete: {object} was loaded with RTLD_DEEPBIND, so its own allocations by-pass the recorder"
+        ));
+    }
     if is_set(FLAG_SMALL_TABLES) {
-        warnings.push("the address space is limited (ulimit -v), so the recorder's tables were made small".to_owned());
+        warnings.push(
+            "the address space is limited (ulimit -v), so the recorder's tables were made small".to_owned(),
+        );
     }
     if !is_set(FLAG_LOADER_WATCHED) {
         warnings.push(
@@ -114,7 +125,8 @@ fn image_of(area: &Area) -> Image {
     }
     if !is_set(FLAG_FORK_SAFE) {
         warnings.push(
-            "this kernel does not wipe pages on fork: children made by raw clone may have been counted".to_owned(),
+            "this kernel does not wipe pages on fork: children made by raw clone may have been counted"
+                .to_owned(),
         );
     }
     if area.bootstrap_allocations > 0 {
@@ -247,7 +259,12 @@ fn counts_of(counts: &read::Counts) -> Counts {
     }
 }
 
-fn thread_of(thread: &read::ThreadLife, image: usize, first_window: usize, first_location: usize) -> ThreadLife {
+fn thread_of(
+    thread: &read::ThreadLife,
+    image: usize,
+    first_window: usize,
+    first_location: usize,
+) -> ThreadLife {
     let total = |total: &read::ThreadTotal| ThreadTotal {
         allocations: total.allocations,
         bytes: total.bytes,

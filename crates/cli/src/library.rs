@@ -106,9 +106,9 @@ fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
     let _absent = rustix::fs::unlinkat(&handle, &temporary, AtFlags::empty());
     let file = rustix::fs::openat(&handle, &temporary, flags, Mode::RWXU)
         .map_err(|error| words("write there")(error.into()))?;
-    let written = File::from(file).write_all(content).and_then(|()| {
-        rustix::fs::renameat(&handle, &temporary, &handle, name).map_err(io::Error::from)
-    });
+    let written = File::from(file)
+        .write_all(content)
+        .and_then(|()| rustix::fs::renameat(&handle, &temporary, &handle, name).map_err(io::Error::from));
     if let Err(error) = written {
         let _gone = rustix::fs::unlinkat(&handle, &temporary, AtFlags::empty());
         return Err(words("write there")(error));
@@ -171,7 +171,9 @@ fn separator(path: &Path) -> Option<&'static str> {
 
 /// FNV-1a. Only a name: the content is compared.
 fn hash(content: &[u8]) -> u64 {
-    content.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    content
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -233,8 +235,13 @@ mod tests {
         symlink(scratch.path(), &link).unwrap();
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
-        let unfit =
-            [scratch.path().join("with space"), scratch.path().join("a:b"), link, file, "/proc/heaptally".into()];
+        let unfit = [
+            scratch.path().join("with space"),
+            scratch.path().join("a:b"),
+            link,
+            file,
+            "/proc/heaptally".into(),
+        ];
         let error = unpack_into(&unfit, "name.so", b"content").unwrap_err();
         assert_eq!(error.code, crate::exit::RECORDER);
         for word in ["space", "colon", "not a folder", "cannot make it", "XDG_CACHE_HOME"] {
@@ -243,6 +250,8 @@ mod tests {
 
         let mut folders = unfit.to_vec();
         folders.push(scratch.path().join("good"));
-        assert!(unpack_into(&folders, "name.so", b"content").unwrap().starts_with(scratch.path().join("good")));
+        assert!(
+            unpack_into(&folders, "name.so", b"content").unwrap().starts_with(scratch.path().join("good"))
+        );
     }
 }

@@ -32,7 +32,8 @@ impl Output {
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Kind::Direct),
             _ => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                NamedTempFile::with_prefix_in(".heaptally-", folder.unwrap_or(Path::new("."))).map(Kind::Beside)
+                NamedTempFile::with_prefix_in(".heaptally-", folder.unwrap_or(Path::new(".")))
+                    .map(Kind::Beside)
             }
         };
         match opened {

@@ -73,14 +73,17 @@ pub(crate) fn restore_broken_pipe() {
     restore(libc::SIGPIPE);
 }
 
+/// From here on a file that may not grow is an error of the write, not the end of this command.
+pub(crate) fn survive_file_limit() {
+    set_action(libc::SIGXFSZ, libc::SIG_IGN, 0);
+}
+
 /// Starts the program and waits for its end.
 ///
 /// Signals that another process sends to this command go to the program; a terminal's reached it already.
 pub(crate) fn run(command: &mut Command) -> io::Result<End> {
     // SAFETY: has no preconditions.
     OWN.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-    // A file that may not grow is an error of the write, not the end of this command.
-    set_action(libc::SIGXFSZ, libc::SIG_IGN, 0);
     // Blocked until the program's number is known, so that none is lost.
     let inherited = block(&SURVIVED);
     for signal in SURVIVED {

@@ -45,7 +45,8 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
             part.read_to_end(&mut head).map(|_| file)
         });
         let Ok(file) = opened else {
-            let warnings = vec![format!("{} cannot be read, so it was not looked at before its start", quote(&path))];
+            let warnings =
+                vec![format!("{} cannot be read, so it was not looked at before its start", quote(&path))];
             return Ok(Program { image: path, file: None, warnings });
         };
         refuse_privileges(&path)?;
@@ -59,7 +60,11 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
         if !next.exists() {
             return Err(Failure::new(
                 NOT_FOUND,
-                format!("the interpreter {} of {} is not there\nmend the script's first line", quote(&next), quote(&path)),
+                format!(
+                    "the interpreter {} of {} is not there\nmend the script's first line",
+                    quote(&next),
+                    quote(&path)
+                ),
             ));
         }
         path = next;
@@ -92,7 +97,10 @@ fn find(name: &OsStr) -> Result<PathBuf, Failure> {
 
 fn executable(path: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
-        Err(Failure::new(NOT_EXECUTABLE, format!("{} cannot be executed: {why}\nname a program", quote(path))))
+        Err(Failure::new(
+            NOT_EXECUTABLE,
+            format!("{} cannot be executed: {why}\nname a program", quote(path)),
+        ))
     };
     match fs::metadata(path) {
         Err(error) => refuse(&error.to_string()),
@@ -134,7 +142,9 @@ fn refuse_elf(path: &Path, head: &[u8]) -> Result<Vec<String>, Failure> {
     // Class, byte order and machine.
     let machine = head.get(18..20).map_or(0, |bytes| u16::from(bytes[0]) | (u16::from(bytes[1]) << 8));
     if head.get(4..6) != Some(&[2, 1]) || machine != EM_X86_64.0 {
-        return refuse("is not a program for x86-64\nheaptally records 64-bit x86 programs only, for now".to_owned());
+        return refuse(
+            "is not a program for x86-64\nheaptally records 64-bit x86 programs only, for now".to_owned(),
+        );
     }
     let Ok(bytes) = fs::read(path) else { return Ok(Vec::new()) };
     let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(bytes.as_slice()) else {
@@ -155,7 +165,10 @@ fn refuse_elf(path: &Path, head: &[u8]) -> Result<Vec<String>, Failure> {
     };
     let interpreter = Path::new(OsStr::from_bytes(interpreter.strip_suffix(b"\0").unwrap_or(interpreter)));
     if interpreter.to_string_lossy().contains("ld-musl") {
-        return refuse("is linked with musl, whose programs cannot be recorded yet\nbuild it for glibc (…-linux-gnu)".to_owned());
+        return refuse(
+            "is linked with musl, whose programs cannot be recorded yet\nbuild it for glibc (…-linux-gnu)"
+                .to_owned(),
+        );
     }
     if !interpreter.exists() {
         return Err(Failure::new(
@@ -164,11 +177,8 @@ fn refuse_elf(path: &Path, head: &[u8]) -> Result<Vec<String>, Failure> {
         ));
     }
     let needed = needed(&elf, &bytes);
-    let symbols: Vec<&[u8]> = elf
-        .dynamic_symbols()
-        .chain(elf.symbols())
-        .filter_map(|symbol| symbol.name_bytes().ok())
-        .collect();
+    let symbols: Vec<&[u8]> =
+        elf.dynamic_symbols().chain(elf.symbols()).filter_map(|symbol| symbol.name_bytes().ok()).collect();
     let has_symbol = |name: &str| symbols.contains(&name.as_bytes());
     for (sanitizer, library, symbol) in [
         ("AddressSanitizer", "libasan", "__asan_init"),
@@ -207,9 +217,12 @@ fn needed(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Vec<Stri
         .iter()
         .filter(|header| header.p_type(endian) == PT_DYNAMIC)
         .find_map(|header| header.dynamic(endian, bytes).ok().flatten());
-    let strings = elf.elf_section_table().dynamic(endian, bytes).ok().flatten().and_then(|(_, link)| {
-        elf.elf_section_table().strings(endian, bytes, link).ok()
-    });
+    let strings = elf
+        .elf_section_table()
+        .dynamic(endian, bytes)
+        .ok()
+        .flatten()
+        .and_then(|(_, link)| elf.elf_section_table().strings(endian, bytes, link).ok());
     let (Some(entries), Some(strings)) = (dynamic, strings) else { return Vec::new() };
     entries
         .iter()

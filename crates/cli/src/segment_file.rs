@@ -80,10 +80,14 @@ impl Drop for SegmentFile {
 fn cannot(folder: Option<&Path>, error: &io::Error) -> Failure {
     let next = "if the size of files is limited, raise the limit (ulimit -f unlimited)";
     match folder {
-        None => Failure::recorder(format!("cannot make the segment in memory: {error}\n{next}, or use --segment-dir")),
+        None => Failure::recorder(format!(
+            "cannot make the segment in memory: {error}\n{next}, or use --segment-dir"
+        )),
         Some(folder) => {
             let folder = quote(folder);
-            Failure::recorder(format!("cannot make the segment in {folder}: {error}\nchoose another --segment-dir; {next}"))
+            Failure::recorder(format!(
+                "cannot make the segment in {folder}: {error}\nchoose another --segment-dir; {next}"
+            ))
         }
     }
 }

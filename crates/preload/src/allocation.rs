@@ -47,7 +47,13 @@ entry_point!(/** `void *pvalloc(size_t)` */ pvalloc, "rsi", "rdx", pvalloc_body)
 
 /// Calls the real function inside a turn and tells what came of it.
 #[inline(always)]
-fn allocate(caller: Caller, entry_point: EntryPoint, size: usize, alignment: usize, call: impl Fn() -> Option<*mut u8>) -> *mut u8 {
+fn allocate(
+    caller: Caller,
+    entry_point: EntryPoint,
+    size: usize,
+    alignment: usize,
+    call: impl Fn() -> Option<*mut u8>,
+) -> *mut u8 {
     if !is_known() && !prepare() {
         return arena::allocate(size, alignment);
     }
@@ -103,7 +109,13 @@ unsafe extern "C" fn pvalloc_body(size: usize, sp: u64, bp: u64) -> *mut u8 {
     allocate(Caller { sp, bp }, EntryPoint::Pvalloc, size, 4096, || unsafe { REAL.pvalloc(size) })
 }
 
-unsafe extern "C" fn posix_memalign_body(place: *mut *mut u8, alignment: usize, size: usize, sp: u64, bp: u64) -> c_int {
+unsafe extern "C" fn posix_memalign_body(
+    place: *mut *mut u8,
+    alignment: usize,
+    size: usize,
+    sp: u64,
+    bp: u64,
+) -> c_int {
     if !is_known() && !prepare() {
         let block = arena::allocate(size, alignment);
         if block.is_null() {
@@ -132,7 +144,13 @@ unsafe extern "C" fn realloc_body(block: *mut u8, size: usize, sp: u64, bp: u64)
     reallocate(Caller { sp, bp }, EntryPoint::Realloc, block, size, || unsafe { REAL.realloc(block, size) })
 }
 
-unsafe extern "C" fn reallocarray_body(block: *mut u8, count: usize, size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn reallocarray_body(
+    block: *mut u8,
+    count: usize,
+    size: usize,
+    sp: u64,
+    bp: u64,
+) -> *mut u8 {
     let total = count.saturating_mul(size);
     // SAFETY: as above.
     let call = || unsafe { REAL.reallocarray(block, count, size) };
@@ -214,20 +232,25 @@ fn about_to_free(block: *mut u8) -> bool {
     true
 }
 
-/// `void free(void *)`
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn free(block: *mut u8) {
+/// Not the exported `free` itself: a reference to that may reach the program's own.
+#[inline(always)]
+fn free_body(block: *mut u8) {
     if about_to_free(block) {
         // SAFETY: as above.
         unsafe { REAL.free(block) };
     }
 }
 
+/// `void free(void *)`
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free(block: *mut u8) {
+    free_body(block);
+}
+
 /// `void cfree(void *)`, which C libraries had until 2018.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cfree(block: *mut u8) {
-    // SAFETY: as above.
-    unsafe { free(block) };
+    free_body(block);
 }
 
 /// `void free_sized(void *, size_t)` of C23

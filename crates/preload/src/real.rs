@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use heaptally_runtime::event;
 use heaptally_runtime::operator_new;
-use heaptally_runtime::start::{self, Surroundings};
+use heaptally_runtime::start::{self, Scope, Surroundings};
 
 type Address = *mut c_void;
 
@@ -69,7 +69,7 @@ real_functions! {
 }
 
 fn next(name: &CStr) -> Address {
-    if !start::is_defined_elsewhere(name) {
+    if !start::is_defined(name, Scope::Behind) {
         return core::ptr::null_mut();
     }
     // SAFETY: a look-up by a C string.
@@ -118,7 +118,6 @@ fn surroundings() -> Surroundings {
     // SAFETY: a look-up by a C string.
     let reached = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
     Surroundings {
-        own_malloc: crate::allocation::malloc as *const () as usize,
         reached_malloc: reached as usize,
         next_malloc: REAL.malloc.load(Ordering::Relaxed) as usize,
         next_new: next(operator_new::NAMES[0]) as usize,

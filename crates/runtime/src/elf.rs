@@ -7,9 +7,15 @@ use core::slice;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 const DT_NULL: i64 = 0;
+const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
+const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const R_X86_64_GLOB_DAT: u32 = 6;
+const R_X86_64_JUMP_SLOT: u32 = 7;
 const STT_FUNC: u8 = 2;
 
 /// The build-id in a range of notes; empty when there is none.
@@ -47,31 +53,77 @@ pub(crate) fn defines(bias: u64, dynamic: u64, name: &CStr) -> bool {
 }
 
 fn look_up(bias: u64, dynamic: u64, name: &CStr) -> Option<&'static Symbol> {
-    let (mut strings, mut symbols, mut hashes) = (0, 0, 0);
-    let mut entry = dynamic as *const [i64; 2];
-    if entry.is_null() {
-        return None;
-    }
-    loop {
-        // SAFETY: a loaded object's dynamic section is readable and ends with DT_NULL.
-        let [tag, value] = unsafe { entry.read() };
-        // The loader has added the bias to these addresses, but in the vdso: both ways are taken.
-        let address = if (value as u64) < bias { bias + value as u64 } else { value as u64 };
-        match tag {
-            DT_NULL => break,
-            DT_STRTAB => strings = address,
-            DT_SYMTAB => symbols = address,
-            DT_GNU_HASH => hashes = address,
-            _ => {}
-        }
-        // SAFETY: as above; this was not the last one.
-        entry = unsafe { entry.add(1) };
-    }
-    if strings == 0 || symbols == 0 || hashes == 0 {
+    let tables = Tables::read(bias, dynamic)?;
+    if tables.hashes == 0 {
         return None;
     }
     // SAFETY: the three tables are those of one loaded object.
-    unsafe { search(strings, symbols as *const Symbol, hashes as *const u32, name) }
+    unsafe { search(tables.strings, tables.symbols as *const Symbol, tables.hashes as *const u32, name) }
+}
+
+/// Whether a loaded object's own calls of a function, named in its relocations, go to an address for which `is_it` holds.
+/// Calls that are bound late and were not made yet go to the object itself.
+pub(crate) fn calls(bias: u64, dynamic: u64, names: &[&CStr], is_it: impl Fn(u64) -> bool) -> bool {
+    let Some(tables) = Tables::read(bias, dynamic) else { return false };
+    tables.relocations.iter().any(|(start, bytes)| {
+        if *start == 0 {
+            return false;
+        }
+        // SAFETY: the dynamic section gives the table's place and size.
+        let entries = unsafe {
+            slice::from_raw_parts(*start as *const [u64; 3], *bytes as usize / size_of::<[u64; 3]>())
+        };
+        entries.iter().any(|[offset, info, _]| {
+            if !matches!(*info as u32, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
+                return false;
+            }
+            // SAFETY: a relocation names a symbol of the object's table.
+            let symbol = unsafe { &*(tables.symbols as *const Symbol).add((info >> 32) as usize) };
+            // SAFETY: a symbol's name is a string in the object's string table.
+            let name = unsafe { CStr::from_ptr((tables.strings + u64::from(symbol.name)) as *const c_char) };
+            // SAFETY: the slot lies in the object's data.
+            names.contains(&name) && is_it(unsafe { ((bias + offset) as *const u64).read_volatile() })
+        })
+    })
+}
+
+/// What an object's dynamic section says: addresses, 0 where it says nothing.
+struct Tables {
+    strings: u64,
+    symbols: u64,
+    hashes: u64,
+    /// Start and bytes of the tables of relocations with addends.
+    relocations: [(u64, u64); 2],
+}
+
+impl Tables {
+    fn read(bias: u64, dynamic: u64) -> Option<Self> {
+        let mut tables = Self { strings: 0, symbols: 0, hashes: 0, relocations: [(0, 0); 2] };
+        let mut entry = dynamic as *const [i64; 2];
+        if entry.is_null() {
+            return None;
+        }
+        loop {
+            // SAFETY: a loaded object's dynamic section is readable and ends with DT_NULL.
+            let [tag, value] = unsafe { entry.read() };
+            // The loader has added the bias to these addresses, but in the vdso: both ways are taken.
+            let address = if (value as u64) < bias { bias + value as u64 } else { value as u64 };
+            match tag {
+                DT_NULL => break,
+                DT_STRTAB => tables.strings = address,
+                DT_SYMTAB => tables.symbols = address,
+                DT_GNU_HASH => tables.hashes = address,
+                DT_RELA => tables.relocations[0].0 = address,
+                DT_RELASZ => tables.relocations[0].1 = value as u64,
+                DT_JMPREL => tables.relocations[1].0 = address,
+                DT_PLTRELSZ => tables.relocations[1].1 = value as u64,
+                _ => {}
+            }
+            // SAFETY: as above; this was not the last one.
+            entry = unsafe { entry.add(1) };
+        }
+        (tables.strings != 0 && tables.symbols != 0).then_some(tables)
+    }
 }
 
 #[repr(C)]
@@ -86,8 +138,16 @@ struct Symbol {
 
 /// # Safety
 /// The tables are those of one loaded object.
-unsafe fn search(strings: u64, symbols: *const Symbol, hashes: *const u32, name: &CStr) -> Option<&'static Symbol> {
-    let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+unsafe fn search(
+    strings: u64,
+    symbols: *const Symbol,
+    hashes: *const u32,
+    name: &CStr,
+) -> Option<&'static Symbol> {
+    let hash = name
+        .to_bytes()
+        .iter()
+        .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
     // SAFETY: the table begins with four words: buckets, first symbol, words of the filter, and a shift.
     let [buckets, first, filter_words] = unsafe { hashes.cast::<[u32; 3]>().read() };
     if buckets == 0 {
@@ -122,7 +182,7 @@ unsafe fn search(strings: u64, symbols: *const Symbol, hashes: *const u32, name:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module_table::{is_defined_elsewhere, is_in_libc};
+    use crate::module_table::{Scope, is_defined, is_in_libc};
 
     fn by_loader(name: &CStr) -> u64 {
         // SAFETY: a look-up by a C string.
@@ -131,14 +191,19 @@ mod tests {
 
     /// The bias and the dynamic section of the object that holds an address.
     fn object(address: u64) -> (u64, u64) {
-        unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut core::ffi::c_void) -> i32 {
+        unsafe extern "C" fn visit(
+            info: *mut libc::dl_phdr_info,
+            _: usize,
+            data: *mut core::ffi::c_void,
+        ) -> i32 {
             // SAFETY: `data` is the tuple below, and the loader passes a valid record.
             let ((address, found), info) = unsafe { (&mut *data.cast::<(u64, (u64, u64))>(), &*info) };
             // SAFETY: the loader keeps the headers as long as the object.
             let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
             let holds = |header: &libc::Elf64_Phdr| {
                 header.p_type == libc::PT_LOAD
-                    && (header.p_vaddr..header.p_vaddr + header.p_memsz).contains(&(*address - info.dlpi_addr))
+                    && (header.p_vaddr..header.p_vaddr + header.p_memsz)
+                        .contains(&(*address - info.dlpi_addr))
             };
             if *address >= info.dlpi_addr && headers.iter().any(holds) {
                 let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
@@ -172,8 +237,8 @@ mod tests {
     fn the_c_library_is_known() {
         assert!(is_in_libc(by_loader(c"malloc")));
         assert!(!is_in_libc(definition as *const () as u64));
-        assert!(is_defined_elsewhere(c"malloc"));
-        assert!(!is_defined_elsewhere(c"no_such_function_anywhere"));
+        assert!(is_defined(c"malloc", Scope::Elsewhere));
+        assert!(!is_defined(c"no_such_function_anywhere", Scope::Elsewhere));
     }
 
     #[test]

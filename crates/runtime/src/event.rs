@@ -78,7 +78,14 @@ impl Turn {
 
     /// A successful allocation.
     #[inline(always)]
-    pub fn allocated(&self, caller: Caller, entry_point: EntryPoint, block: usize, size: u64, kind: Allocation) {
+    pub fn allocated(
+        &self,
+        caller: Caller,
+        entry_point: EntryPoint,
+        block: usize,
+        size: u64,
+        kind: Allocation,
+    ) {
         let local = self.recording();
         let recorder = self.recorder;
         with_thread(recorder, local, |thread| {
@@ -101,7 +108,9 @@ impl Turn {
     /// A realloc to size 0 that freed its block.
     #[cold]
     pub fn reallocated_to_zero(&self, caller: Caller, entry_point: EntryPoint) {
-        self.told(caller, entry_point, |tally, thread, event| tally.reallocated_to_zero(thread.tally(), event));
+        self.told(caller, entry_point, |tally, thread, event| {
+            tally.reallocated_to_zero(thread.tally(), event)
+        });
     }
 
     fn told(
@@ -218,8 +227,11 @@ fn event(
     if leaf.is_none() {
         walk_memory.forget();
     }
-    let start =
-        if thread.tally().wants_start() { walk_memory.entries().get(2).map_or(0, |entry| entry.address) } else { 0 };
+    let start = if thread.tally().wants_start() {
+        walk_memory.entries().get(2).map_or(0, |entry| entry.address)
+    } else {
+        0
+    };
     Event { entered, leaf, entry_point, start }
 }
 
@@ -252,7 +264,10 @@ fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Lo
 
 /// `heaptally_window_begin`
 pub fn window_begin(name: *const c_char) {
-    window_call(name, |recorder, _, name| recorder.tally.window_begin(name));
+    window_call(name, |recorder, _, name| {
+        recorder.note_bypass();
+        recorder.tally.window_begin(name);
+    });
 }
 
 /// `heaptally_window_end`
@@ -263,7 +278,10 @@ pub fn window_end(name: *const c_char) {
 /// `heaptally_thread_window_begin`
 pub fn thread_window_begin(name: *const c_char) {
     window_call(name, |recorder, local, name| match recorder.thread(local) {
-        Some(thread) => recorder.tally.thread_window_begin(thread.tally(), name),
+        Some(thread) => {
+            recorder.note_bypass();
+            recorder.tally.thread_window_begin(thread.tally(), name);
+        }
         None => recorder.tally.lose_thread(),
     });
 }

@@ -71,7 +71,8 @@ fn is_empty_function(address: usize) -> bool {
     let code = unsafe { (address as *const [u8; 16]).read() };
     let start = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
     // `nop` in its one-byte and multi-byte forms, and `int3`.
-    let is_padding = |byte: &u8| matches!(byte, 0x90 | 0xcc | 0x66 | 0x2e | 0x0f | 0x1f | 0x40 | 0x44 | 0x80 | 0x84 | 0);
+    let is_padding =
+        |byte: &u8| matches!(byte, 0x90 | 0xcc | 0x66 | 0x2e | 0x0f | 0x1f | 0x40 | 0x44 | 0x80 | 0x84 | 0);
     code[start] == RET && code[start + 1..JUMP_BYTES].iter().all(is_padding)
 }
 

@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::slice;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use heaptally_segment::layout::{Module, MODULE_LIMIT};
+use heaptally_segment::layout::{MODULE_LIMIT, Module};
 use heaptally_tally::{Pages, Spin, Tally};
 use heaptally_unwind::ModuleSections;
 
@@ -43,6 +43,8 @@ pub(crate) struct ModuleTable {
     updating: Spin<u32>,
     /// The loader's counts of loads and unloads at the latest update.
     changes: AtomicU64,
+    /// How many objects were looked at by [`ModuleTable::find_bypass`].
+    looked_at: AtomicU32,
 }
 
 // SAFETY: `loaded` points to memory that stays mapped; entries are written before `used` is raised, under a lock.
@@ -61,8 +63,17 @@ pub(crate) struct Changes {
 
 impl ModuleTable {
     pub(crate) fn new(entries: Pages) -> Self {
-        let loaded = sys::map_private((MODULE_LIMIT as usize * size_of::<Loaded>()).next_multiple_of(sys::PAGE)).cast();
-        Self { loaded, used: AtomicU32::new(0), entries, updating: Spin::new(0), changes: AtomicU64::new(0) }
+        let loaded =
+            sys::map_private((MODULE_LIMIT as usize * size_of::<Loaded>()).next_multiple_of(sys::PAGE))
+                .cast();
+        Self {
+            loaded,
+            used: AtomicU32::new(0),
+            entries,
+            updating: Spin::new(0),
+            changes: AtomicU64::new(0),
+            looked_at: AtomicU32::new(0),
+        }
     }
 
     fn all(&self) -> &[Loaded] {
@@ -99,13 +110,43 @@ impl ModuleTable {
     /// The address of a function that an object other than the one around `except` defines. The object around `near`
     /// is asked first, then all others in the order in which they were loaded.
     pub(crate) fn definition(&self, name: &CStr, except: u64, near: u64) -> Option<u64> {
-        let is_at = |module: &Loaded, address| module.sections.start <= address && address < module.sections.end;
+        let is_at =
+            |module: &Loaded, address| module.sections.start <= address && address < module.sections.end;
         let own = self.live().find(|module| is_at(module, near));
         let others = self.all().iter().filter(|module| module.is_loaded.load(Ordering::Acquire));
         own.into_iter()
             .chain(others)
             .filter(|module| !is_at(module, except))
             .find_map(|module| crate::elf::definition(module.bias, module.dynamic, name))
+    }
+
+    /// Looks, among the objects that came since the latest look, for one whose calls of the allocation functions go past
+    /// the recorder to `real_malloc`'s object: it was loaded with `RTLD_DEEPBIND`. Gives its path in the segment.
+    #[inline]
+    pub(crate) fn find_bypass(&self, real_malloc: u64) -> Option<(u32, u32)> {
+        let used = self.used.load(Ordering::Acquire);
+        if self.looked_at.load(Ordering::Relaxed) == used {
+            None
+        } else {
+            self.find_bypass_slow(real_malloc, used)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_bypass_slow(&self, real_malloc: u64, used: u32) -> Option<(u32, u32)> {
+        const NAMES: [&CStr; 3] = [c"malloc", c"calloc", c"realloc"];
+        let first = self.looked_at.swap(used, Ordering::AcqRel);
+        let real = self.find(real_malloc)?;
+        let is_real = |address| real.start <= address && address < real.end;
+        let module = self.all().get(first as usize..used as usize)?.iter().find(|module| {
+            module.is_loaded.load(Ordering::Acquire)
+                && !is_own(module.sections.text_start)
+                && !is_real(module.sections.text_start)
+                && crate::elf::calls(module.bias, module.dynamic, &NAMES, is_real)
+        })?;
+        let entry = self.entry(module.segment_entry)?;
+        Some((entry.path.load(Ordering::Relaxed), entry.path_len.load(Ordering::Relaxed)))
     }
 
     /// Whether the loader has loaded or unloaded something since the latest update, told by the counts that it keeps.
@@ -132,7 +173,9 @@ impl ModuleTable {
         self.changes.store(update.counts, Ordering::Relaxed);
         let mut changes = update.changes;
         for module in self.all() {
-            if module.is_loaded.load(Ordering::Relaxed) && module.seen_in_round.load(Ordering::Relaxed) != *round {
+            if module.is_loaded.load(Ordering::Relaxed)
+                && module.seen_in_round.load(Ordering::Relaxed) != *round
+            {
                 module.is_loaded.store(false, Ordering::Release);
                 changes.unloaded += 1;
                 if let Some(entry) = self.entry(module.segment_entry) {
@@ -184,7 +227,8 @@ impl ModuleTable {
         let end = (u64::from(number) + 1) * size_of::<Module>() as u64;
         let mut buffer = [0; 512];
         let path = found.path(&mut buffer);
-        let (true, Some(offset)) = (number < MODULE_LIMIT && self.entries.reserve(end), tally.intern(path)) else {
+        let (true, Some(offset)) = (number < MODULE_LIMIT && self.entries.reserve(end), tally.intern(path))
+        else {
             header.lost_modules.fetch_add(1, Ordering::Relaxed);
             return u32::MAX;
         };
@@ -296,7 +340,8 @@ impl Found {
                 libc::PT_DYNAMIC => found.dynamic = start,
                 libc::PT_NOTE if found.build_id.is_empty() => {
                     // SAFETY: notes lie in a loaded segment, by the program header.
-                    found.build_id = unsafe { crate::elf::build_id(start as *const u8, header.p_memsz as usize) };
+                    found.build_id =
+                        unsafe { crate::elf::build_id(start as *const u8, header.p_memsz as usize) };
                 }
                 _ => {}
             }
@@ -307,7 +352,8 @@ impl Found {
         for header in headers {
             let start = bias.wrapping_add(header.p_vaddr);
             let end = start.wrapping_add(header.p_filesz);
-            if header.p_type == libc::PT_LOAD && start <= sections.eh_frame_hdr && sections.eh_frame_hdr < end {
+            if header.p_type == libc::PT_LOAD && start <= sections.eh_frame_hdr && sections.eh_frame_hdr < end
+            {
                 sections.mapped_end = end;
             }
         }
@@ -340,6 +386,29 @@ impl Found {
     }
 }
 
+/// Whether an address lies in this library.
+///
+/// Its exported functions' addresses do not tell: a reference to them may reach another object's of the same name.
+pub(crate) fn is_own(address: u64) -> bool {
+    struct Question {
+        address: u64,
+        is_own: bool,
+    }
+    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
+        let question = unsafe { &mut *data.cast::<Question>() };
+        // SAFETY: the loader passes a valid record of an object that is loaded.
+        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
+        let range = found.sections.start..found.sections.end;
+        question.is_own |= range.contains(&question.address) && range.contains(&(ask as *const () as u64));
+        0
+    }
+    let mut question = Question { address, is_own: false };
+    // SAFETY: the callback has the right form, and the question outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
+    question.is_own
+}
+
 /// Whether an address lies in the C library, by the name of the object that holds it.
 pub(crate) fn is_in_libc(address: u64) -> bool {
     struct Question {
@@ -364,13 +433,23 @@ pub(crate) fn is_in_libc(address: u64) -> bool {
     question.is_libc
 }
 
+/// Where a definition is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In all objects but this library.
+    Elsewhere,
+    /// In those that the loader lists behind this library, as `RTLD_NEXT` does.
+    Behind,
+}
+
 /// Whether a loaded object other than this library defines a function of that name.
 ///
 /// To be asked before `dlsym`: one that fails makes an error message, which allocates, leaves an error for the program
 /// to find, and crashes while the C library is not set up (an indirect function's resolver allocates).
-pub fn is_defined_elsewhere(name: &CStr) -> bool {
+pub fn is_defined(name: &CStr, scope: Scope) -> bool {
     struct Question<'a> {
         name: &'a CStr,
+        is_behind: bool,
         is_defined: bool,
     }
     unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
@@ -379,12 +458,14 @@ pub fn is_defined_elsewhere(name: &CStr) -> bool {
         // SAFETY: the loader passes a valid record of an object that is loaded.
         let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
         let own = ask as *const () as u64;
-        if !(found.sections.start <= own && own < found.sections.end) {
+        if found.sections.start <= own && own < found.sections.end {
+            question.is_behind = true;
+        } else if question.is_behind {
             question.is_defined |= crate::elf::defines(found.bias, found.dynamic, question.name);
         }
         c_int::from(question.is_defined)
     }
-    let mut question = Question { name, is_defined: false };
+    let mut question = Question { name, is_behind: scope == Scope::Elsewhere, is_defined: false };
     // SAFETY: the callback has the right form, and the question outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
     question.is_defined

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use heaptally_segment::layout::EntryPoint;
 
-use crate::module_table::is_defined_elsewhere;
+use crate::module_table::{Scope, is_defined};
 use crate::recorder::{Recorder, recorder};
 
 /// How many operators there are.
@@ -76,7 +76,7 @@ pub fn target(operator: usize, near: u64) -> Target {
     let searched = recorder().and_then(|recorder| recorder.modules.definition(name, own, near));
     let address = match searched {
         Some(address) => address as usize,
-        None if !is_defined_elsewhere(name) => 0,
+        None if !is_defined(name, Scope::Behind) => 0,
         // SAFETY: a look-up by a C string.
         None => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize },
     };

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heaptally_segment::layout::{FLAG_ORACLE, OPTION_ORACLE, OracleSkip};
 use heaptally_tally::Spin;
-use heaptally_unwind::{ADDRESS_MASK, End, Entry, FRAMES_MAX, FRAME_POINTER, FrameState, WalkMemory};
+use heaptally_unwind::{ADDRESS_MASK, End, Entry, FRAME_POINTER, FRAMES_MAX, FrameState, WalkMemory};
 
 use crate::local::{IN_ALLOCATOR, local};
 use crate::recorder::{CodeView, Recorder};

@@ -6,6 +6,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use heaptally_segment::layout::FLAG_BYPASSED;
 use heaptally_tally::{Spin, Tally};
 use heaptally_unwind::{CodeMap, ModuleSections, RuleCache, Unwinder};
 
@@ -28,6 +29,8 @@ pub(crate) struct Recorder {
     pub(crate) other_code: OtherCode,
     pub(crate) thread_end: Option<ThreadEnd>,
     pub(crate) free_threads: Spin<FreeThreads>,
+    /// The `malloc` behind the recorder's.
+    pub(crate) real_malloc: u64,
     /// What threads record with that have given back their own; null until it is needed.
     pub(crate) late: Spin<Late>,
     /// `OPTION_*` bits of the file's header.
@@ -81,6 +84,17 @@ impl Recorder {
             crate::operator_new::forget_searched();
         }
         self.other_code.forget();
+    }
+
+    /// Notes an object whose allocations by-pass the recorder. Asked when a window begins, since an object that comes is
+    /// not bound yet when the loader tells of it.
+    pub(crate) fn note_bypass(&self) {
+        if let Some((path, len)) = self.modules.find_bypass(self.real_malloc) {
+            let header = self.tally.header();
+            header.foreign_path.store(path, Ordering::Relaxed);
+            header.foreign_path_len.store(len, Ordering::Relaxed);
+            header.flags.fetch_or(FLAG_BYPASSED, Ordering::Release);
+        }
     }
 
     /// A walker for one event.
@@ -165,9 +179,11 @@ impl OtherCode {
         if page == 0 || page >> 35 != 0 {
             return false;
         }
-        if self.ranges.iter().any(|(start, end)| {
-            start.load(Ordering::Relaxed) <= pc && pc < end.load(Ordering::Acquire)
-        }) {
+        if self
+            .ranges
+            .iter()
+            .any(|(start, end)| start.load(Ordering::Relaxed) <= pc && pc < end.load(Ordering::Acquire))
+        {
             return true;
         }
         let miss = &self.misses[page as usize % MISSES];

@@ -9,16 +9,16 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use heaptally_segment::layout::{
     AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR,
     FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES,
-    FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, ROWS,
-    Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+    FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE,
+    ROWS, Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
 
 use crate::module_table::ModuleTable;
+pub use crate::module_table::{Scope, is_defined};
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-pub use crate::module_table::is_defined_elsewhere;
 use crate::{armed, environment, loader, module_table, sys};
 
 /// Nobody has tried yet.
@@ -33,8 +33,6 @@ static STAGE: AtomicU32 = AtomicU32::new(UNTRIED);
 /// The functions behind the recorder's own, as far as the start has to know them.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// The recorder's `malloc`.
-    pub own_malloc: usize,
     /// The `malloc` that the program's calls reach, by the loader's look-up.
     pub reached_malloc: usize,
     /// The `malloc` behind the recorder's.
@@ -130,6 +128,7 @@ fn attach(path: &CStr, surroundings: &Surroundings) {
         other_code: OtherCode::new(),
         thread_end: thread_end(),
         free_threads: Spin::new(FreeThreads(core::ptr::null_mut())),
+        real_malloc: surroundings.next_malloc as u64,
         late: Spin::new(Late(core::ptr::null_mut())),
         #[cfg(feature = "oracle")]
         options: head.options,
@@ -185,7 +184,7 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
 /// Writes what the report says of the image.
 fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, has_libc_malloc: bool) {
     let mut flags = 0;
-    if surroundings.reached_malloc == surroundings.own_malloc {
+    if module_table::is_own(surroundings.reached_malloc as u64) {
         flags |= FLAG_MALLOC_IS_OURS;
     } else if let Some((offset, len)) = recorder.modules.path_of(surroundings.reached_malloc as u64) {
         header.foreign_path.store(offset, Ordering::Relaxed);
@@ -199,7 +198,11 @@ fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surrounding
         header.allocator_path_len.store(len, Ordering::Relaxed);
     }
     if surroundings.next_new != 0 {
-        flags |= if recorder.is_runtime_new(surroundings.next_new) { FLAG_NEW_IS_RUNTIME } else { FLAG_NEW_IS_ALLOCATOR };
+        flags |= if recorder.is_runtime_new(surroundings.next_new) {
+            FLAG_NEW_IS_RUNTIME
+        } else {
+            FLAG_NEW_IS_ALLOCATOR
+        };
     }
     let mut path = [0; 1024];
     let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
@@ -234,7 +237,7 @@ fn thread_end() -> Option<ThreadEnd> {
 }
 
 fn look_up(name: &CStr) -> Option<*mut c_void> {
-    if !is_defined_elsewhere(name) {
+    if !is_defined(name, Scope::Elsewhere) {
         return None;
     }
     // SAFETY: a look-up by a C string.
@@ -292,7 +295,11 @@ fn watch_forks() {
     extern "C" fn in_child() {
         armed::disarm();
     }
-    type AtFork = unsafe extern "C" fn(Option<extern "C" fn()>, Option<extern "C" fn()>, Option<extern "C" fn()>) -> i32;
+    type AtFork = unsafe extern "C" fn(
+        Option<extern "C" fn()>,
+        Option<extern "C" fn()>,
+        Option<extern "C" fn()>,
+    ) -> i32;
     if let Some(register) = look_up(c"__register_atfork").or_else(|| look_up(c"pthread_atfork")) {
         // SAFETY: the C library's function of either name takes these three (the former a fourth, which may be anything).
         let register = unsafe { core::mem::transmute::<*mut c_void, AtFork>(register) };

@@ -137,7 +137,8 @@ impl File {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             // SAFETY: the kernel writes into the buffer's own bytes.
-            let result = unsafe { call(READ, [self.0 as usize, rest.as_mut_ptr() as usize, rest.len(), 0, 0, 0]) };
+            let result =
+                unsafe { call(READ, [self.0 as usize, rest.as_mut_ptr() as usize, rest.len(), 0, 0, 0]) };
             match result {
                 EINTR => {}
                 result if result <= 0 => break,

@@ -49,7 +49,9 @@ impl Recorder {
     /// The calling thread's state; `None`: there is no memory for one.
     #[inline]
     pub(crate) fn thread<'a>(&'static self, local: &mut Local) -> Option<&'a mut ThreadState> {
-        if local.thread.is_null() { self.thread_slow(local) } else {
+        if local.thread.is_null() {
+            self.thread_slow(local)
+        } else {
             // SAFETY: the state belongs to the calling thread until its end.
             Some(unsafe { &mut *local.thread })
         }

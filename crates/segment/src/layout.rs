@@ -87,6 +87,10 @@ pub const FLAG_SMALL_TABLES: u32 = 1 << 6;
 /// [`AreaHeader::flags`]: this build of the recorder has the oracle, and it is on.
 pub const FLAG_ORACLE: u32 = 1 << 7;
 
+/// [`AreaHeader::flags`]: an object calls the allocator behind the recorder directly; [`AreaHeader::foreign_path`]
+/// names it.
+pub const FLAG_BYPASSED: u32 = 1 << 8;
+
 /// Page 0 of an area.
 #[repr(C)]
 #[derive(Debug)]

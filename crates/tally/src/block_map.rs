@@ -44,7 +44,9 @@ impl Block {
     fn pack(self) -> u64 {
         let row = u64::from(self.row) << ROW_SHIFT;
         match self.shard {
-            Some(shard) if self.size >> SHARD_SHIFT == 0 => row | (u64::from(shard) << SHARD_SHIFT) | self.size,
+            Some(shard) if self.size >> SHARD_SHIFT == 0 => {
+                row | (u64::from(shard) << SHARD_SHIFT) | self.size
+            }
             _ => row | LARGE | self.size.min(SIZE_LIMIT),
         }
     }

@@ -31,7 +31,13 @@ impl RowTable {
 
     /// The row of a leaf in a window; `None`: the table is full.
     #[inline]
-    pub(crate) fn find(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+    pub(crate) fn find(
+        &self,
+        stacks: &StackTable,
+        leaf: u32,
+        window: u32,
+        entry_point: EntryPoint,
+    ) -> Option<u32> {
         if let Some(row) = stacks.row_hint(leaf)
             && self.is(row, leaf, window, entry_point)
         {

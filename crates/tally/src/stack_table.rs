@@ -38,7 +38,8 @@ impl StackTable {
     pub(crate) fn child(&self, parent: u32, address: u64) -> Option<u32> {
         let hint = self.nodes.get(parent).last_child.load(Ordering::Acquire);
         // PERF: most frames are found here, without the index (98 % of look-ups on a compiler).
-        if hint >= self.floor.load(Ordering::Relaxed) && hint < HINT_IS_ROW && self.is(hint, parent, address) {
+        if hint >= self.floor.load(Ordering::Relaxed) && hint < HINT_IS_ROW && self.is(hint, parent, address)
+        {
             return Some(hint);
         }
         self.child_slow(parent, address)

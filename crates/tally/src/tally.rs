@@ -149,7 +149,14 @@ impl Tally {
 
     /// A successful allocation.
     #[inline]
-    pub fn allocated(&self, thread: &mut ThreadTally, event: Event, block: usize, size: u64, kind: Allocation) {
+    pub fn allocated(
+        &self,
+        thread: &mut ThreadTally,
+        event: Event,
+        block: usize,
+        size: u64,
+        kind: Allocation,
+    ) {
         let Some((row, counters)) = self.row(thread, event) else {
             if self.lifetimes {
                 self.forget(block);
@@ -228,7 +235,13 @@ impl Tally {
     /// A block was given back. `known` is what [`Tally::take_block`] said. Without a thread's own tally it is counted
     /// in the shared shard.
     #[inline]
-    pub fn freed(&self, thread: Option<&mut ThreadTally>, address: usize, known: Option<Block>, kind: FreeKind) {
+    pub fn freed(
+        &self,
+        thread: Option<&mut ThreadTally>,
+        address: usize,
+        known: Option<Block>,
+        kind: FreeKind,
+    ) {
         match known {
             Some(block) => self.charge(thread, address, block, kind),
             None if self.lifetimes => self.freed_from_before(thread),
@@ -243,7 +256,9 @@ impl Tally {
         let is_open = window.depth.load(Ordering::Relaxed) > 0;
         match thread {
             Some(thread) => {
-                let Some(counters) = self.shards.counters(&thread.shard, block.row) else { return self.lose_free() };
+                let Some(counters) = self.shards.counters(&thread.shard, block.row) else {
+                    return self.lose_free();
+                };
                 charge_counters(counters, block.size, is_open, kind, add);
                 // The address alone does not do: another thread may have freed the block and got one there.
                 let is_latest = thread.last_block == address
@@ -279,7 +294,8 @@ impl Tally {
     fn freed_from_before(&self, thread: Option<&mut ThreadTally>) {
         match thread {
             Some(thread) => {
-                let is_in_window = thread.nesting.innermost().window != 0 || self.windows.current().window != 0;
+                let is_in_window =
+                    thread.nesting.innermost().window != 0 || self.windows.current().window != 0;
                 if is_in_window && let Some(counters) = self.shards.counters(&thread.shard, 0) {
                     add(&counters.freed, 1);
                 }
@@ -401,7 +417,13 @@ impl Tally {
     }
 }
 
-fn charge_counters(counters: &Counters, size: u64, is_open: bool, kind: FreeKind, add: impl Fn(&AtomicU64, u64)) {
+fn charge_counters(
+    counters: &Counters,
+    size: u64,
+    is_open: bool,
+    kind: FreeKind,
+    add: impl Fn(&AtomicU64, u64),
+) {
     if is_open {
         add(&counters.freed, 1);
         add(&counters.freed_bytes, size);

@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use heaptally_segment::layout::{
-    AreaHeader, MERGED_THREAD_LIMIT, NODE_ADDRESS_MASK, PEAK_BATCH_BYTES, THREAD_ALIVE, THREAD_ENDED, THREAD_LIMIT,
-    THREAD_MERGED, ThreadLife, ThreadTotal, Window,
+    AreaHeader, MERGED_THREAD_LIMIT, NODE_ADDRESS_MASK, PEAK_BATCH_BYTES, THREAD_ALIVE, THREAD_ENDED,
+    THREAD_LIMIT, THREAD_MERGED, ThreadLife, ThreadTotal, Window,
 };
 
 use crate::counter_shard::{Shard, add};
@@ -126,7 +126,13 @@ impl ThreadTable {
 
     /// Adds an allocation to the thread's total in a window.
     #[inline]
-    pub(crate) fn allocated(&self, thread: &mut ThreadTally, window: (u32, &Window), first: FirstStack, size: u64) {
+    pub(crate) fn allocated(
+        &self,
+        thread: &mut ThreadTally,
+        window: (u32, &Window),
+        first: FirstStack,
+        size: u64,
+    ) {
         if thread.life == 0 {
             self.begin_life(thread, first);
         }
@@ -158,7 +164,11 @@ impl ThreadTable {
 
     #[cold]
     #[inline(never)]
-    fn total_slow(&self, thread: &mut ThreadTally, (window, entry): (u32, &Window)) -> Option<&'static ThreadTotal> {
+    fn total_slow(
+        &self,
+        thread: &mut ThreadTally,
+        (window, entry): (u32, &Window),
+    ) -> Option<&'static ThreadTotal> {
         let _merging = thread.merged.then(|| self.merging.lock());
         let life = (thread.life != 0).then(|| self.lives.get(thread.life));
         let found = life.and_then(|life| {

@@ -102,7 +102,12 @@ pub(crate) struct WindowTable {
 }
 
 impl WindowTable {
-    pub(crate) fn new(map: &AreaMap, os: Os, header: &'static AreaHeader, only: Option<&'static [u8]>) -> Self {
+    pub(crate) fn new(
+        map: &AreaMap,
+        os: Os,
+        header: &'static AreaHeader,
+        only: Option<&'static [u8]>,
+    ) -> Self {
         let table = Self {
             windows: Table::new(map.windows, os, &header.windows, 1),
             names: Pages::new(map.strings, os),
@@ -295,14 +300,19 @@ impl WindowTable {
     }
 
     fn exists(&self, name: &[u8]) -> bool {
-        self.only.is_none_or(|names| names.split(|byte| *byte == 0).any(|only| only == name && !only.is_empty()))
+        self.only
+            .is_none_or(|names| names.split(|byte| *byte == 0).any(|only| only == name && !only.is_empty()))
     }
 
     fn find(&self, kind: u32, name: &[u8]) -> Option<u32> {
         self.index.find(hash(kind, name), |number| {
             let window = self.get(number);
             window.kind.load(Ordering::Acquire) == kind
-                && self.names.is(window.name.load(Ordering::Relaxed), window.name_len.load(Ordering::Relaxed), name)
+                && self.names.is(
+                    window.name.load(Ordering::Relaxed),
+                    window.name_len.load(Ordering::Relaxed),
+                    name,
+                )
         })
     }
 

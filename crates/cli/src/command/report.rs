@@ -33,8 +33,11 @@ impl Report {
     /// Prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let profile = read(&self.file)?;
-        let options =
-            Options { limit: self.limit, windows: self.window, color: !self.json && io::stdout().is_terminal() && color() };
+        let options = Options {
+            limit: self.limit,
+            windows: self.window,
+            color: !self.json && io::stdout().is_terminal() && color(),
+        };
         let missing = options.missing_windows(&profile);
         if let Some(name) = missing.first() {
             let known: Vec<String> = profile.windows.iter().map(|window| quote(&window.name)).collect();
@@ -53,7 +56,8 @@ impl Report {
 /// Reads a profile's file.
 pub(crate) fn read(file: &PathBuf) -> Result<Profile, Failure> {
     let refuse = |why: String| Failure::new(UNREADABLE, format!("cannot read {}: {why}", quote(file)));
-    let bytes = fs::read(file).map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
+    let bytes =
+        fs::read(file).map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
     pprof::read(&bytes).map_err(|error| refuse(error.to_string()))
 }
 

@@ -32,9 +32,11 @@ use crate::status::{self, Status};
 /// The program's input, output, environment, working folder and exit code are its own. Windows are opened by the
 /// program (heaptally.h, the crate heaptally); without any, the whole run is recorded as one, named `process`.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: the program's own, or 128 + n when signal n ended it; 125 the recorder failed or \
+#[command(
+    after_help = "Exit codes: the program's own, or 128 + n when signal n ended it; 125 the recorder failed or \
                         refused, a named window never opened, or --strict was not met; 126 the program cannot be \
-                        executed; 127 it was not found.")]
+                        executed; 127 it was not found."
+)]
 pub(crate) struct Run {
     /// Where to write the profile [default: PROGRAM.pb.gz in the working folder].
     #[arg(short, long, value_name = "FILE")]
@@ -119,7 +121,8 @@ impl Run {
         status.windows = profile.windows.len() as u64;
         status.allocations = profile.window_counts().iter().map(|counts| counts.allocations).sum();
         let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
-        let has_lost = profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
+        let has_lost =
+            profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
         status.complete = !is_cut && !has_lost;
 
         let line = summary(&profile);
@@ -165,16 +168,21 @@ fn record_with(recording: &Recording, mut ended: impl FnMut(End)) -> Result<Reco
     let Some((name, arguments)) = recording.program.split_first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
+    process::survive_file_limit();
     let program = program::examine(name)?;
     let library = library::library()?;
-    let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
+    let segment =
+        SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
     let mut command = Command::new(name);
     command.args(arguments);
     command.env("LD_PRELOAD", preload(&library));
     command.env("HEAPTALLY_SEGMENT", segment.path());
     let end = process::run(&mut command).map_err(|error| {
         let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-        Failure::new(code, format!("cannot start {}: {error}\nsee whether it runs without heaptally", quote(name)))
+        Failure::new(
+            code,
+            format!("cannot start {}: {error}\nsee whether it runs without heaptally", quote(name)),
+        )
     })?;
     ended(end);
     let snapshot = read::read(segment.file())
