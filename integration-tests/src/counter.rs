@@ -28,6 +28,18 @@ const PROGRAM_AT: usize = 8 * (2 + FUNCTIONS.len() + 1);
 pub struct Calls(pub BTreeMap<&'static str, u64>);
 
 impl Calls {
+    /// The calls of all functions but `names`.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        Self(
+            self.0
+                .iter()
+                .filter(|(name, _)| !names.contains(name))
+                .map(|(name, count)| (*name, *count))
+                .collect(),
+        )
+    }
+
     /// The calls of allocation functions, of all but `free`.
     pub fn allocations(&self) -> u64 {
         self.0.iter().filter(|(name, _)| **name != "free").map(|(_, count)| count).sum()

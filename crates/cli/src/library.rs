@@ -94,10 +94,10 @@ fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
         return Err(format!("its path holds a {separator}, which the loader takes for a separator"));
     }
     let handle = open_folder(folder)?;
-    if let Some(file) = open_file(&handle, name)? {
-        if is_equal(file, content).map_err(words("read what is there"))? {
-            return Ok(folder.join(name));
-        }
+    if let Some(file) = open_file(&handle, name)?
+        && is_equal(file, content).map_err(words("read what is there"))?
+    {
+        return Ok(folder.join(name));
     }
 
     let temporary = format!(".{name}.{}", std::process::id());

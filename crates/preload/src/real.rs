@@ -115,10 +115,7 @@ pub(crate) fn prepare() -> bool {
 }
 
 fn surroundings() -> Surroundings {
-    // SAFETY: a look-up by a C string.
-    let reached = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
     Surroundings {
-        reached_malloc: reached as usize,
         next_malloc: REAL.malloc.load(Ordering::Relaxed) as usize,
         next_new: next(operator_new::NAMES[0]) as usize,
     }

@@ -386,6 +386,29 @@ impl Found {
     }
 }
 
+/// The address of the first definition of a function, in the order in which the loader looks for it.
+///
+/// Not by `dlsym`: in a program at a fixed address that takes the function's address, it says where the program's own
+/// jump to it is.
+pub(crate) fn first_definition(name: &CStr) -> u64 {
+    struct Question<'a> {
+        name: &'a CStr,
+        address: u64,
+    }
+    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
+        let question = unsafe { &mut *data.cast::<Question<'_>>() };
+        // SAFETY: the loader passes a valid record of an object that is loaded.
+        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
+        question.address = crate::elf::definition(found.bias, found.dynamic, question.name).unwrap_or(0);
+        c_int::from(question.address != 0)
+    }
+    let mut question = Question { name, address: 0 };
+    // SAFETY: the callback has the right form, and the question outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
+    question.address
+}
+
 /// Whether an address lies in this library.
 ///
 /// Its exported functions' addresses do not tell: a reference to them may reach another object's of the same name.

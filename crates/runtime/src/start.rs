@@ -33,8 +33,6 @@ static STAGE: AtomicU32 = AtomicU32::new(UNTRIED);
 /// The functions behind the recorder's own, as far as the start has to know them.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// The `malloc` that the program's calls reach, by the loader's look-up.
-    pub reached_malloc: usize,
     /// The `malloc` behind the recorder's.
     pub next_malloc: usize,
     /// The `operator new` behind the recorder's; 0: none is loaded.
@@ -184,9 +182,10 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
 /// Writes what the report says of the image.
 fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, has_libc_malloc: bool) {
     let mut flags = 0;
-    if module_table::is_own(surroundings.reached_malloc as u64) {
+    let reached = module_table::first_definition(c"malloc");
+    if module_table::is_own(reached) {
         flags |= FLAG_MALLOC_IS_OURS;
-    } else if let Some((offset, len)) = recorder.modules.path_of(surroundings.reached_malloc as u64) {
+    } else if let Some((offset, len)) = recorder.modules.path_of(reached) {
         header.foreign_path.store(offset, Ordering::Relaxed);
         header.foreign_path_len.store(len, Ordering::Relaxed);
     }

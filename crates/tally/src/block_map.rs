@@ -9,7 +9,6 @@
 //! ```
 #![expect(unsafe_code, reason = "walks tables in mapped memory")]
 
-use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heaptally_segment::layout::BLOCK_ROW_BITS;
@@ -85,16 +84,16 @@ impl BlockMap {
         Self { root, spacing, growing: Spin::new(()), os }
     }
 
-    /// Remembers a block. `Err`: no memory. `Ok(true)`: another block was remembered there, whose free was not seen.
+    /// Remembers a block. `None`: no memory. True: another block was remembered there, whose free was not seen.
     #[inline]
-    pub fn insert(&self, address: usize, block: Block) -> Result<bool, ()> {
+    pub fn insert(&self, address: usize, block: Block) -> Option<bool> {
         let word = match self.word(address) {
             Some(word) => word,
-            None => self.word_slow(address).ok_or(())?,
+            None => self.word_slow(address)?,
         };
         let before = word.load(Ordering::Relaxed);
         word.store(block.pack(), Ordering::Relaxed);
-        Ok(before != 0)
+        Some(before != 0)
     }
 
     /// Forgets a block and says what was known of it.
@@ -153,7 +152,7 @@ impl BlockMap {
 
     fn get_or_map(&self, slot: &AtomicPtr<u8>, bytes: usize) -> Option<*mut u8> {
         let mut table = slot.load(Ordering::Acquire);
-        if table == ptr::null_mut() {
+        if table.is_null() {
             table = (self.os.map)(bytes);
             slot.store(table, Ordering::Release);
         }

@@ -180,11 +180,11 @@ impl Tally {
         if self.lifetimes {
             thread.note_live(&self.windows, event.entered.window, size as i64);
             match self.blocks.insert(block, Block { row, size, shard: Some(thread.shard.number()) }) {
-                Ok(false) => {}
-                Ok(true) => {
+                Some(false) => {}
+                Some(true) => {
                     self.header.unseen_frees.fetch_add(1, Ordering::Relaxed);
                 }
-                Err(()) => {
+                None => {
                     self.header.lost_blocks.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     for program in &PROGRAMS {
         let Some(measure) = program.measure(&counter) else { continue };
         let yes = |is: bool| if is { "yes" } else { "**no**" };
-        let same_calls = match (measure.behind == measure.alone, measure.is_deterministic) {
+        let same_calls = match (measure.is_same_calls, measure.is_deterministic) {
             (true, _) => "yes",
             (false, true) => "**no**",
             (false, false) => "varies by itself",

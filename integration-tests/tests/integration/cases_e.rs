@@ -86,7 +86,7 @@ fn e10_standard_input_and_output_pass_through() {
         "--".as_ref(),
         "./E10".as_ref(),
     ]);
-    // `File::open` and libtest leave SIGPIPE ignored in this process; a shell's child has it as its default.
+    // NOTE: std gives the child the default action for SIGPIPE, though this process ignores it.
     assert_eq!(alone, recorded, "exit code with a closed reader");
 }
 

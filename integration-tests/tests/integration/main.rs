@@ -10,6 +10,7 @@ mod exact;
 mod fork;
 mod full;
 mod kill;
+mod option;
 mod oracle;
 mod stacks;
 mod standard;

@@ -13,11 +13,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// `start.c`, built with `flags`; `None` where gcc is missing.
 fn built(flags: &[&str]) -> Option<Scratch> {
+    built_from("start.c", flags)
+}
+
+fn built_from(source: &str, flags: &[&str]) -> Option<Scratch> {
     if !tool::have(&["gcc"]) {
         return None;
     }
     let scratch = Scratch::new();
-    program::build(&scratch, "start.c", "start", flags);
+    program::build(&scratch, source, "start", flags);
     Some(scratch)
 }
 
@@ -31,7 +35,11 @@ fn check_started(outcome: &Outcome, what: &str) {
 
 /// Builds, runs and checks the window.
 fn starts(flags: &[&str]) {
-    let Some(scratch) = built(flags) else { return };
+    starts_from("start.c", flags);
+}
+
+fn starts_from(source: &str, flags: &[&str]) {
+    let Some(scratch) = built_from(source, flags) else { return };
     let alone = Run::new(&scratch, ["./start"]).unrecorded().run();
     assert_eq!((alone.code, alone.stdout.as_slice()), (3, b"started\n".as_slice()), "{flags:?}");
     check_started(&Run::new(&scratch, ["./start"]).run(), &format!("{flags:?}"));
@@ -46,6 +54,14 @@ fn a_position_independent_executable() {
 #[test]
 fn an_executable_at_a_fixed_address() {
     starts(&["-O1", "-no-pie", "-fno-pie"]);
+}
+
+/// It seems to define malloc, and does not.
+#[test]
+fn an_executable_that_takes_the_address_of_malloc() {
+    starts_from("address_of_malloc.c", &["-O1", "-no-pie", "-fno-pie"]);
+    starts_from("address_of_malloc.c", &["-O1", "-no-pie", "-fno-pie", "-rdynamic"]);
+    starts_from("address_of_malloc.c", &["-O1", "-pie", "-fPIE"]);
 }
 
 #[test]
