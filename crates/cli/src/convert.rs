@@ -18,6 +18,12 @@ use heaptally_segment::layout::{
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
+#[cfg(test)]
+mod tests;
+
+/// How each warning begins that tells of allocations which were not seen.
+pub(crate) const INCOMPLETE: &str = "coverage is incomplete: ";
+
 /// The profile of a snapshot.
 pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile {
     let lifetimes = snapshot.options & OPTION_NO_LIFETIMES == 0;
@@ -39,8 +45,9 @@ impl EntryPoints {
     fn location(&mut self, profile: &mut Profile, entry_point: EntryPoint) -> LocationId {
         *self.0.entry(entry_point as u32).or_insert_with(|| {
             let name = entry_point.name().to_owned();
+            let system_name = mangled(entry_point).map_or_else(|| name.clone(), str::to_owned);
             let function: FunctionId = profile.functions.len();
-            profile.functions.push(Function { system_name: name.clone(), name, ..Function::default() });
+            profile.functions.push(Function { name, system_name, ..Function::default() });
             profile.locations.push(Location {
                 kind: FrameKind::EntryPoint,
                 lines: vec![Line { function, line: 0 }],
@@ -48,6 +55,21 @@ impl EntryPoints {
             });
             profile.locations.len() - 1
         })
+    }
+}
+
+/// The name that a C++ program calls; `None` for a C function. Without it pprof tools shorten the name for people.
+fn mangled(entry_point: EntryPoint) -> Option<&'static str> {
+    match entry_point {
+        EntryPoint::New => Some("_Znwm"),
+        EntryPoint::NewArray => Some("_Znam"),
+        EntryPoint::NewNothrow => Some("_ZnwmRKSt9nothrow_t"),
+        EntryPoint::NewArrayNothrow => Some("_ZnamRKSt9nothrow_t"),
+        EntryPoint::NewAligned => Some("_ZnwmSt11align_val_t"),
+        EntryPoint::NewArrayAligned => Some("_ZnamSt11align_val_t"),
+        EntryPoint::NewAlignedNothrow => Some("_ZnwmSt11align_val_tRKSt9nothrow_t"),
+        EntryPoint::NewArrayAlignedNothrow => Some("_ZnamSt11align_val_tRKSt9nothrow_t"),
+        _ => None,
     }
 }
 
@@ -110,7 +132,7 @@ fn image_of(area: &Area) -> Image {
     if is_set(FLAG_BYPASSED) {
         let object = escape_path(&area.foreign_path);
         warnings.push(format!(
-            "coverage is incomplete: {object} was loaded with RTLD_DEEPBIND, so its own allocations by-pass the recorder"
+            "{INCOMPLETE}{object} was loaded with RTLD_DEEPBIND, so its own allocations by-pass the recorder"
         ));
     }
     if is_set(FLAG_SMALL_TABLES) {

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod command;
 mod convert;
+mod elf;
 mod exit;
 mod library;
 mod message;
@@ -20,6 +21,7 @@ mod status;
 #[command(
     name = "heaptally",
     version,
+    propagate_version = true,
     after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 4 a file could not be read; `run` has its own."
 )]
 struct Arguments {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -12,32 +13,30 @@ use crate::message::quote;
 /// A place for the profile.
 #[derive(Debug)]
 pub(crate) struct Output {
+    /// As the user named it.
     path: PathBuf,
     kind: Kind,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// Written beside its final place, and then moved there.
-    Beside(NamedTempFile),
+    /// Written to a temporary file in `folder`, and then moved to `target`. Both are absolute.
+    Beside { folder: PathBuf, target: PathBuf },
     /// A device or a pipe, written as it is.
     Direct(File),
 }
 
 impl Output {
-    /// Makes sure that the file can be written.
+    /// Makes sure that the file can be written. The folder is as it was afterwards: the program may look into it.
     pub(crate) fn prepare(path: &Path) -> Result<Self, Failure> {
         let opened = match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Kind::Direct),
-            _ => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                NamedTempFile::with_prefix_in(".heaptally-", folder.unwrap_or(Path::new(".")))
-                    .map(Kind::Beside)
-            }
+            // Through a link, so that the link stays.
+            Ok(_) => path.canonicalize().and_then(|target| beside(&target)),
+            Err(_) => beside(path),
         };
         match opened {
-            // The program may change the working folder of nobody but itself, but the path is told to the user.
             Ok(kind) => Ok(Self { path: path.to_owned(), kind }),
             Err(error) => Err(Failure::recorder(format!(
                 "cannot write the profile {}: {error}\nname another file with -o; the program was not started",
@@ -56,13 +55,13 @@ impl Output {
         let path = self.path;
         let written = match self.kind {
             Kind::Direct(mut file) => file.write_all(bytes),
-            Kind::Beside(mut file) => file.write_all(bytes).and_then(|()| {
-                use std::os::unix::fs::PermissionsExt;
-                // As a file that is simply created: the temporary one was the user's alone.
+            Kind::Beside { folder, target } => temporary(&folder).and_then(|mut file| {
+                file.write_all(bytes)?;
+                // As a file that is simply created: the temporary one is the user's alone.
                 let mask = rustix::process::umask(rustix::fs::Mode::empty());
                 rustix::process::umask(mask);
                 file.as_file().set_permissions(fs::Permissions::from_mode(0o666 & !mask.bits()))?;
-                file.persist(&path).map(drop).map_err(|error| error.error)
+                file.persist(&target).map(drop).map_err(|error| error.error)
             }),
         };
         written.map_err(|error| {
@@ -71,5 +70,80 @@ impl Output {
                 quote(&path)
             ))
         })
+    }
+}
+
+fn beside(path: &Path) -> io::Result<Kind> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Absolute, for the working folder may be renamed while the program runs.
+    let folder = folder.canonicalize()?;
+    drop(temporary(&folder)?);
+    Ok(Kind::Beside { target: folder.join(name), folder })
+}
+
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    NamedTempFile::with_prefix_in(".heaptally-", folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_there_before_it_is_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a.pb.gz");
+        let output = Output::prepare(&path).unwrap();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        output.write(b"profile").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"profile");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+        let plain = scratch.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&plain));
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (target, link) = (scratch.path().join("target"), scratch.path().join("link"));
+        fs::write(&target, "older").unwrap();
+        symlink(&target, &link).unwrap();
+        Output::prepare(&link).unwrap().write(b"profile").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"profile");
+    }
+
+    #[test]
+    fn devices_are_written_as_they_are() {
+        Output::prepare(Path::new("/dev/null")).unwrap().write(b"profile").unwrap();
+        let error = Output::prepare(Path::new("/dev/full")).unwrap().write(b"profile").unwrap_err();
+        assert!(error.message.contains("No space left"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_beforehand() {
+        let scratch = tempfile::tempdir().unwrap();
+        for path in
+            [scratch.path().to_owned(), scratch.path().join("no folder/a.pb.gz"), "/proc/a.pb.gz".into()]
+        {
+            let error = Output::prepare(&path).unwrap_err();
+            assert_eq!(error.code, crate::exit::RECORDER);
+            assert!(error.message.contains("was not started"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_went_away_is_said() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        let output = Output::prepare(&folder.join("a.pb.gz")).unwrap();
+        fs::remove_dir(&folder).unwrap();
+        assert!(output.write(b"profile").unwrap_err().message.contains("cannot write the profile"));
     }
 }

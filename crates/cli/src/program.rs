@@ -5,16 +5,15 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use object::elf::{DT_NEEDED, EM_X86_64, ET_DYN, FileHeader64, PT_DYNAMIC, PT_INTERP};
-use object::read::elf::{Dyn, ElfFile, FileHeader as _, ProgramHeader as _};
-use object::{Endianness, Object, ObjectSymbol};
 use rustix::process::{getegid, geteuid};
 
+use crate::convert::INCOMPLETE;
+use crate::elf::{Elf, Linkage};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::message::quote;
 
@@ -44,15 +43,20 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
             let mut part = file.try_clone()?.take(SCRIPT_LINE as u64);
             part.read_to_end(&mut head).map(|_| file)
         });
-        let Ok(file) = opened else {
-            let warnings =
-                vec![format!("{} cannot be read, so it was not looked at before its start", quote(&path))];
-            return Ok(Program { image: path, file: None, warnings });
-        };
-        refuse_privileges(&path)?;
+        // The kernel gives no privileges to scripts.
         let Some(line) = head.strip_prefix(b"#!") else {
-            let warnings = if head.starts_with(b"\x7fELF") { refuse_elf(&path, &head)? } else { Vec::new() };
-            return Ok(Program { image: path, file: Some(file), warnings });
+            refuse_privileges(&path)?;
+            return Ok(match opened {
+                Ok(file) => Program { warnings: refuse_elf(&path, &file, &head)?, image: path, file: Some(file) },
+                Err(error) => Program {
+                    warnings: vec![format!(
+                        "{} cannot be read ({error}), so it was not looked at before its start",
+                        quote(&path)
+                    )],
+                    image: path,
+                    file: None,
+                },
+            });
         };
         let interpreter = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
         let interpreter = interpreter.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
@@ -69,21 +73,30 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
         }
         path = next;
     }
-    Err(Failure::new(NOT_EXECUTABLE, format!("{} is a script of a script of a script …", quote(name))))
+    Err(Failure::new(
+        NOT_EXECUTABLE,
+        format!("{} is a script of a script of a script …\nname the interpreter itself", quote(name)),
+    ))
 }
 
 fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+    find_in(name, &env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into()))
+}
+
+fn find_in(name: &OsStr, folders: &OsStr) -> Result<PathBuf, Failure> {
     let not_found = || {
         let hint = "give its path, or put its folder into PATH";
         Failure::new(NOT_FOUND, format!("the program {} was not found\n{hint}", quote(name)))
     };
     if name.as_bytes().contains(&b'/') {
-        let path = PathBuf::from(name);
-        return if path.exists() { Ok(path) } else { Err(not_found()) };
+        return match fs::metadata(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(not_found()),
+            // What else is wrong with it, `executable` says.
+            _ => Ok(PathBuf::from(name)),
+        };
     }
-    let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut found_otherwise = None;
-    for folder in env::split_paths(&folders) {
+    for folder in env::split_paths(folders) {
         let path = if folder.as_os_str().is_empty() { Path::new(".").join(name) } else { folder.join(name) };
         if path.is_file() {
             if executable(&path).is_ok() {
@@ -105,6 +118,7 @@ fn executable(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Err(error) => refuse(&error.to_string()),
         Ok(found) if found.is_dir() => refuse("it is a folder"),
+        Ok(found) if !found.is_file() => refuse("it is no regular file"),
         Ok(_) => match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
             Ok(()) => Ok(()),
             Err(error) => refuse(&error.to_string()),
@@ -137,97 +151,47 @@ fn refuse_privileges(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn refuse_elf(path: &Path, head: &[u8]) -> Result<Vec<String>, Failure> {
+/// What the user should know of a program that can be recorded.
+fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<String>, Failure> {
+    let Some(elf) = Elf::read(file, head) else { return Ok(Vec::new()) };
     let refuse = |message: String| Err(Failure::recorder(format!("{} {message}", quote(path))));
-    // Class, byte order and machine.
-    let machine = head.get(18..20).map_or(0, |bytes| u16::from(bytes[0]) | (u16::from(bytes[1]) << 8));
-    if head.get(4..6) != Some(&[2, 1]) || machine != EM_X86_64.0 {
-        return refuse(
-            "is not a program for x86-64\nheaptally records 64-bit x86 programs only, for now".to_owned(),
-        );
-    }
-    let Ok(bytes) = fs::read(path) else { return Ok(Vec::new()) };
-    let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(bytes.as_slice()) else {
-        return refuse("is damaged: its ELF headers make no sense\nbuild it again".to_owned());
-    };
-    let endian = elf.endian();
-    let headers = elf.elf_program_headers();
-    let interpreter = headers
-        .iter()
-        .find(|header| header.p_type(endian) == PT_INTERP)
-        .and_then(|header| header.data(endian, bytes.as_slice()).ok());
-    let Some(interpreter) = interpreter else {
-        let kind = if elf.elf_header().e_type(endian) == ET_DYN { "static-pie" } else { "static" };
-        return refuse(format!(
-            "is statically linked ({kind}), so no library can be preloaded\n\
-             link it dynamically: leave out -static, -static-pie, -static-executable or -C target-feature=+crt-static"
-        ));
-    };
-    let interpreter = Path::new(OsStr::from_bytes(interpreter.strip_suffix(b"\0").unwrap_or(interpreter)));
-    if interpreter.to_string_lossy().contains("ld-musl") {
-        return refuse(
-            "is linked with musl, whose programs cannot be recorded yet\nbuild it for glibc (…-linux-gnu)"
-                .to_owned(),
-        );
-    }
-    if !interpreter.exists() {
-        return Err(Failure::new(
-            NOT_FOUND,
-            format!("the loader {} of {} is not there\ninstall it", quote(interpreter), quote(path)),
-        ));
-    }
-    let needed = needed(&elf, &bytes);
-    let symbols: Vec<&[u8]> =
-        elf.dynamic_symbols().chain(elf.symbols()).filter_map(|symbol| symbol.name_bytes().ok()).collect();
-    let has_symbol = |name: &str| symbols.contains(&name.as_bytes());
-    for (sanitizer, library, symbol) in [
-        ("AddressSanitizer", "libasan", "__asan_init"),
-        ("ThreadSanitizer", "libtsan", "__tsan_init"),
-        ("MemorySanitizer", "libmsan", "__msan_init"),
-        ("HWAddressSanitizer", "libhwasan", "__hwasan_init"),
-    ] {
-        if needed.iter().any(|name| name.starts_with(library)) || has_symbol(symbol) {
+    match &elf.linkage {
+        Linkage::Foreign => {
+            return refuse(
+                "is not a program for x86-64\nheaptally records 64-bit x86 programs only, for now".to_owned(),
+            );
+        }
+        Linkage::Damaged => {
+            return refuse("is damaged: its ELF headers make no sense\nbuild it again".to_owned());
+        }
+        Linkage::Static(kind) => {
             return refuse(format!(
-                "is built with {sanitizer}, which brings its own malloc and must come first\nbuild it without -fsanitize"
+                "is statically linked ({kind}), so no library can be preloaded\n\
+                 link it dynamically: leave out -static, -static-pie, -static-executable or \
+                 -C target-feature=+crt-static"
             ));
         }
-    }
-    let mut warnings = Vec::new();
-    for (allocator, symbol) in [
-        ("jemalloc (prefixed)", "_rjem_malloc"),
-        ("jemalloc (prefixed)", "je_malloc"),
-        ("mimalloc", "mi_malloc"),
-        ("snmalloc", "sn_malloc"),
-    ] {
-        if has_symbol(symbol) {
-            warnings.push(format!(
-                "coverage is incomplete: {} has {allocator} linked in, whose calls by-pass the C library's malloc",
-                quote(path)
+        Linkage::Dynamic(loader) if loader.to_string_lossy().contains("ld-musl") => {
+            return refuse(
+                "is linked with musl, whose programs cannot be recorded yet\nbuild it for glibc (…-linux-gnu)"
+                    .to_owned(),
+            );
+        }
+        Linkage::Dynamic(loader) if !loader.exists() => {
+            return Err(Failure::new(
+                NOT_FOUND,
+                format!("the loader {} of {} is not there\ninstall it", quote(loader), quote(path)),
             ));
         }
+        Linkage::Dynamic(_) | Linkage::Loader => {}
     }
-    Ok(warnings)
-}
-
-/// The libraries that the dynamic section names.
-fn needed(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Vec<String> {
-    let endian = elf.endian();
-    let dynamic = elf
-        .elf_program_headers()
-        .iter()
-        .filter(|header| header.p_type(endian) == PT_DYNAMIC)
-        .find_map(|header| header.dynamic(endian, bytes).ok().flatten());
-    let strings = elf
-        .elf_section_table()
-        .dynamic(endian, bytes)
-        .ok()
-        .flatten()
-        .and_then(|(_, link)| elf.elf_section_table().strings(endian, bytes, link).ok());
-    let (Some(entries), Some(strings)) = (dynamic, strings) else { return Vec::new() };
-    entries
-        .iter()
-        .filter(|entry| entry.tag(endian) == DT_NEEDED)
-        .filter_map(|entry| entry.string(endian, strings).ok())
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect()
+    if let Some(sanitizer) = elf.sanitizer {
+        return refuse(format!(
+            "is built with {sanitizer}, which brings its own malloc and must come first\nbuild it without -fsanitize"
+        ));
+    }
+    let warning = |allocator| {
+        format!("{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc", quote(path))
+    };
+    Ok(elf.allocators.iter().map(warning).collect())
 }
