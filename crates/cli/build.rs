@@ -6,7 +6,7 @@
 //! workspace, files in a package), and this script lays a workspace of its own in `OUT_DIR` and calls cargo there:
 //!
 //! ```text
-//! OUT_DIR/recorder/Cargo.toml              [workspace.package|dependencies|lints] of ours, and the profile
+//! OUT_DIR/recorder/Cargo.toml              [workspace.package|dependencies|lints] of ours
 //! OUT_DIR/recorder/Cargo.lock              the outer one: the same versions
 //! OUT_DIR/recorder/crates/NAME/Cargo.toml  recorder/NAME/manifest.toml without its dev-dependencies
 //! OUT_DIR/recorder/crates/NAME/src         link to recorder/NAME/src
@@ -35,19 +35,22 @@ const WORKSPACE: &str = "\
 resolver = \"3\"
 members = [\"crates/*\"]
 
-[profile.release]
-opt-level = 3
-lto = \"fat\"
-codegen-units = 1
-panic = \"abort\"
-debug = false
-overflow-checks = false
-debug-assertions = false
-incremental = false
-
 [profile.release.package.heaptally-demo]
 debug = 1
 ";
+
+/// The profile, as variables: these outrank a user's configuration file, which outranks a manifest.
+const PROFILE: [(&str, &str); 9] = [
+    ("OPT_LEVEL", "3"),
+    ("LTO", "fat"),
+    ("CODEGEN_UNITS", "1"),
+    ("PANIC", "abort"),
+    ("DEBUG", "false"),
+    ("STRIP", "none"),
+    ("OVERFLOW_CHECKS", "false"),
+    ("DEBUG_ASSERTIONS", "false"),
+    ("INCREMENTAL", "false"),
+];
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -139,6 +142,9 @@ fn cargo(inner: &Path) -> Result<Command> {
         if name.to_str().is_some_and(is_of_outer_build) {
             command.env_remove(name);
         }
+    }
+    for (name, value) in PROFILE {
+        command.env(format!("CARGO_PROFILE_RELEASE_{name}"), value);
     }
     // An empty value outranks what a configuration file says.
     for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::counter::{Calls, Counter};
-use crate::run::{Outcome, Run};
+use crate::report::{Report, Row};
+use crate::run::{Outcome, Run, report_json};
 use crate::scratch::Scratch;
 use crate::tool;
 
@@ -103,12 +104,10 @@ impl Foreign {
         let (_, again) = witness(self.run(&scratch, &command).unrecorded(), "first");
         let (plain, alone) = witness(self.run(&scratch, &command).unrecorded(), "second");
         let plain_file = compiled(&scratch);
-        let (recorded, behind) = witness(self.run(&scratch, &command), "recorded");
+        let (recorded, behind) = witness(self.run(&scratch, &command).without_frames(), "recorded");
         let report = recorded.report();
         let window = report.window("process");
-        let is_incomplete = |row: &&crate::report::Row| !row.is_complete();
-        let incomplete: Vec<String> =
-            window.rows.iter().filter(is_incomplete).take(10).map(crate::report::Row::text).collect();
+        let is_whole = window.rows.iter().all(Row::is_complete);
         Some(Measure {
             name: self.name,
             events: window.calls(),
@@ -121,7 +120,7 @@ impl Foreign {
             is_same_output: is_same(&plain, &recorded) && plain_file == compiled(&scratch),
             losses: report.losses_text(),
             reentrant: report.loss("reentrant"),
-            incomplete: incomplete.join("\n"),
+            incomplete: if is_whole { String::new() } else { incomplete(&recorded) },
         })
     }
 }
@@ -141,6 +140,14 @@ impl Measure {
 
 fn is_same(plain: &Outcome, recorded: &Outcome) -> bool {
     plain.code == recorded.code && plain.stdout == recorded.stdout
+}
+
+/// Some of the incomplete stacks as text.
+fn incomplete(outcome: &Outcome) -> String {
+    let document = report_json(&outcome.profile);
+    let report = Report::parse(&document).unwrap_or_else(|error| panic!("report: {error}"));
+    let rows = report.window("process").rows.iter().filter(|row| !row.is_complete()).take(10);
+    rows.map(Row::text).collect::<Vec<_>>().join("\n")
 }
 
 /// The file that the compilers write, where there is one. It is removed.

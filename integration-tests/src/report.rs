@@ -2,23 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
-/// A report.
+/// A report. `F`: how a frame is kept.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Report {
+pub struct Report<F = Frame> {
     /// The programs that ran.
     pub images: Vec<Image>,
     /// The windows.
-    pub windows: Vec<Window>,
+    pub windows: Vec<Window<F>>,
     /// What could not be recorded.
     pub losses: BTreeMap<String, u64>,
     /// Sums that differ between the rows and the threads of a window.
     pub sum_mismatches: Vec<Mismatch>,
-    /// The document as it is.
-    #[serde(skip)]
-    document: Vec<u8>,
 }
 
 /// A sum that differs between the rows and the threads of a window.
@@ -47,7 +44,7 @@ pub struct Image {
 
 /// A window.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Window {
+pub struct Window<F = Frame> {
     /// Its name.
     pub name: String,
     /// The file name of the program that opened it.
@@ -63,12 +60,12 @@ pub struct Window {
     /// The sums over its rows, as the report states them.
     pub counts: Counts,
     /// Its stacks.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Row<F>>,
 }
 
 /// A stack in a window.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Row {
+pub struct Row<F = Frame> {
     /// What was counted.
     pub counts: Counts,
     /// `complete`, `frame_pointer` or `cut`.
@@ -76,7 +73,7 @@ pub struct Row {
     /// Why it was cut.
     pub cut_reason: Option<String>,
     /// Leaf first; the first is the allocation function.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<F>,
 }
 
 /// What was counted.
@@ -142,16 +139,18 @@ impl Report {
     /// # Errors
     /// When it is another kind of document.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let mut report: Self = serde_json::from_slice(bytes)?;
-        report.document = bytes.to_owned();
-        Ok(report)
+        serde_json::from_slice(bytes)
     }
 
-    /// What the document says of the window `name`; null where it has none.
-    pub fn window_json(&self, name: &str) -> Value {
-        let document: Value = serde_json::from_slice(&self.document).unwrap_or_default();
-        let windows = document["windows"].as_array().into_iter().flatten();
-        windows.rev().find(|window| window["name"] == name).cloned().unwrap_or_default()
+    /// As [`parse`](Self::parse), but leaves the frames out: for very many stacks.
+    ///
+    /// # Errors
+    /// When it is another kind of document.
+    pub fn parse_without_frames(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let Report { images, windows, losses, sum_mismatches } =
+            serde_json::from_slice::<Report<IgnoredAny>>(bytes)?;
+        let windows = windows.into_iter().map(Window::without_frames).collect();
+        Ok(Self { images, windows, losses, sum_mismatches })
     }
 
     /// The window `name`.
@@ -189,6 +188,18 @@ impl Report {
     /// What the user should know, of all images.
     pub fn warnings(&self) -> Vec<&str> {
         self.images.iter().flat_map(|image| &image.warnings).map(String::as_str).collect()
+    }
+}
+
+impl<F> Window<F> {
+    fn without_frames(self) -> Window {
+        let Self { name, image_label, entries, iterations, unfinished, lost, counts, rows } = self;
+        let strip = |row: Row<F>| {
+            let Row { counts, capture, cut_reason, frames: _ } = row;
+            Row { counts, capture, cut_reason, frames: Vec::new() }
+        };
+        let rows = rows.into_iter().map(strip).collect();
+        Window { name, image_label, entries, iterations, unfinished, lost, counts, rows }
     }
 }
 

@@ -27,6 +27,7 @@ pub struct Run {
     profile: Option<PathBuf>,
     timeout: Duration,
     recorded: bool,
+    frames: bool,
 }
 
 /// What came of it.
@@ -61,6 +62,16 @@ impl Outcome {
             .unwrap_or_else(|| panic!("no profile; exit code {}, stderr:\n{}", self.code, self.stderr))
     }
 
+    /// What the report's document says of the window `name`, whole; null where it has none.
+    ///
+    /// # Panics
+    /// When there is no profile.
+    pub fn window_json(&self, name: &str) -> Value {
+        let document: Value = serde_json::from_slice(&report_json(&self.profile)).unwrap_or_default();
+        let windows = document["windows"].as_array().into_iter().flatten();
+        windows.rev().find(|window| window["name"] == name).cloned().unwrap_or_default()
+    }
+
     /// The command's own lines.
     pub fn messages(&self) -> String {
         let is_own = |line: &&str| line.starts_with("heaptally: ") || line.starts_with("  ");
@@ -77,6 +88,7 @@ pub struct Running {
     started: Instant,
     timeout: Duration,
     recorded: bool,
+    frames: bool,
 }
 
 impl Run {
@@ -93,6 +105,7 @@ impl Run {
             profile: None,
             timeout: Duration::from_secs(120),
             recorded: true,
+            frames: true,
         }
     }
 
@@ -140,6 +153,12 @@ impl Run {
     /// Takes the run as hung after `timeout`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Leaves the frames out of the report: for very many stacks.
+    pub fn without_frames(mut self) -> Self {
+        self.frames = false;
         self
     }
 
@@ -192,8 +211,8 @@ impl Run {
             .stderr(create("stderr"))
             .process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{:?} does not start: {error}", words[0]));
-        let (timeout, recorded) = (self.timeout, self.recorded);
-        Running { child, output, profile, started: Instant::now(), timeout, recorded }
+        let (timeout, recorded, frames) = (self.timeout, self.recorded, self.frames);
+        Running { child, output, profile, started: Instant::now(), timeout, recorded, frames }
     }
 }
 
@@ -206,7 +225,7 @@ impl Running {
         let status = self.wait_status();
         let elapsed = self.started.elapsed();
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        let report = (self.recorded && self.profile.exists()).then(|| report(&self.profile));
+        let report = (self.recorded && self.profile.exists()).then(|| report(&self.profile, self.frames));
         let read = |name: &str| fs::read(self.output.path(name)).unwrap_or_default();
         Outcome {
             code,
@@ -247,20 +266,26 @@ impl Running {
     }
 }
 
-/// What `heaptally report --json` says of a profile, whole.
+/// What `heaptally report --json` says of a profile.
 ///
 /// # Panics
 /// When the command fails, or prints something else than such a document.
-pub fn report(profile: &Path) -> Report {
-    let output = heaptally_output([
-        "report".as_ref(),
-        profile.as_os_str(),
-        "--json".as_ref(),
-        "--limit".as_ref(),
-        "0".as_ref(),
-    ]);
-    assert_eq!(output.0, 0, "heaptally report {}: {}", profile.display(), output.2);
-    Report::parse(&output.1).unwrap_or_else(|error| panic!("heaptally report {}: {error}", profile.display()))
+fn report(profile: &Path, frames: bool) -> Report {
+    let document = report_json(profile);
+    let parsed = if frames { Report::parse(&document) } else { Report::parse_without_frames(&document) };
+    parsed.unwrap_or_else(|error| panic!("heaptally report {}: {error}", profile.display()))
+}
+
+/// The document that `heaptally report --json` prints of a profile.
+///
+/// # Panics
+/// When the command fails.
+pub fn report_json(profile: &Path) -> Vec<u8> {
+    let arguments =
+        ["report".as_ref(), profile.as_os_str(), "--json".as_ref(), "--limit".as_ref(), "0".as_ref()];
+    let (code, document, stderr) = heaptally_output(arguments);
+    assert_eq!(code, 0, "heaptally report {}: {stderr}", profile.display());
+    document
 }
 
 /// Runs the command with `arguments`: its exit code, output and error output.

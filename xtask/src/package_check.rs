@@ -88,16 +88,40 @@ fn find<'a>(packages: &'a [(String, PathBuf)], wanted: &str) -> Result<&'a Path,
     found.map(|(_, folder)| folder.as_path()).ok_or_else(|| format!("{wanted} was not packaged"))
 }
 
-/// Has the installed command record its own demonstration.
+/// Has the installed command record its own demonstration, and another program.
 fn try_out(heaptally: &Path, scratch: &Path) -> Result<(), String> {
-    let mut demo = Command::new(heaptally);
-    let output = demo.arg("demo").env("XDG_CACHE_HOME", scratch.join("cache")).output();
-    let output = output.map_err(|error| format!("cannot run {demo:?}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && text.contains("demo.rs") {
-        return Ok(());
+    // A call site with its function, file and line: the program brings its line tables.
+    let demo = call(heaptally, &["demo"], scratch)?;
+    if !demo.lines().any(|line| line.contains("heaptally_demo::insert  ") && line.contains("main.rs:")) {
+        return Err(format!("`demo` shows no call site of its program:\n{demo}"));
     }
-    Err(format!("{demo:?}: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+
+    let profile = scratch.join("ls.pb.gz").display().to_string();
+    let marker = scratch.join("ls-was-here");
+    make_folder(&marker)?;
+    let listed =
+        call(heaptally, &["run", "-o", &profile, "--", "/bin/ls", &scratch.display().to_string()], scratch)?;
+    if !listed.lines().any(|line| line == "ls-was-here") {
+        return Err(format!("`run` lost what /bin/ls prints:\n{listed}"));
+    }
+    let report = call(heaptally, &["report", &profile], scratch)?;
+    if !(report.contains("window \"process\"") && report.contains("all ") && report.contains(" complete")) {
+        return Err(format!("not all stacks of /bin/ls are complete:\n{report}"));
+    }
+    Ok(())
+}
+
+/// Calls the installed command; returns what it printed.
+fn call(heaptally: &Path, arguments: &[&str], scratch: &Path) -> Result<String, String> {
+    let mut command = Command::new(heaptally);
+    command.args(arguments).current_dir(scratch).env("XDG_CACHE_HOME", scratch.join("cache"));
+    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?}: {}\n{errors}{text}", output.status))
 }
 
 fn cargo() -> Command {

@@ -80,7 +80,7 @@ fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, 
     if environment.libc.is_empty() {
         environment.libc = format!("glibc {}", String::from_utf8_lossy(&area.libc_version));
     }
-    environment.frees_from_before += area.frees_from_before;
+    environment.frees_from_before = environment.frees_from_before.saturating_add(area.frees_from_before);
 
     let first_window = profile.windows.len();
     profile.windows.extend(area.windows.iter().map(|window| window_of(window, image, lifetimes)));
@@ -305,15 +305,20 @@ fn thread_of(
 }
 
 fn add_losses(sum: &mut Losses, losses: &read::Losses) {
-    sum.reentrant += losses.reentrant;
-    sum.table_full += losses.full;
-    sum.thread += losses.thread;
-    sum.blocks += losses.blocks;
-    sum.unseen_frees += losses.unseen_frees;
-    sum.windows += losses.windows;
-    sum.window_calls += losses.window_calls;
-    sum.stray_ends += losses.stray_ends;
-    sum.modules += losses.modules;
-    sum.thread_totals += losses.totals;
-    sum.damaged += losses.damaged;
+    let pairs = [
+        (&mut sum.reentrant, losses.reentrant),
+        (&mut sum.table_full, losses.full),
+        (&mut sum.thread, losses.thread),
+        (&mut sum.blocks, losses.blocks),
+        (&mut sum.unseen_frees, losses.unseen_frees),
+        (&mut sum.windows, losses.windows),
+        (&mut sum.window_calls, losses.window_calls),
+        (&mut sum.stray_ends, losses.stray_ends),
+        (&mut sum.modules, losses.modules),
+        (&mut sum.thread_totals, losses.totals),
+        (&mut sum.damaged, losses.damaged),
+    ];
+    for (total, amount) in pairs {
+        *total = total.saturating_add(amount);
+    }
 }

@@ -104,8 +104,9 @@ fn linkage<'a>(
         .elf_program_headers()
         .iter()
         .find(|header| header.p_type(endian) == PT_INTERP)
-        .and_then(|header| header.data(endian, elf.data()).ok());
+        .map(|header| header.data(endian, elf.data()));
     if let Some(path) = interpreter {
+        let Ok(path) = path else { return Linkage::Damaged };
         let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
         return Linkage::Dynamic(Path::new(OsStr::from_bytes(path)).to_owned());
     }

@@ -7,7 +7,8 @@
 //! 3. `heaptally-UID` in the folder for temporary files, then in `/tmp`,
 //!
 //! the first that will do. A folder will do if its path has nothing in it that the loader takes for a separator, if it is
-//! no link, belongs to the user and to no one else (0700), and lies where files can be executed. A file that is there
+//! no link, belongs to the user and to no one else (0700), lies where files can be executed, and not where anyone could
+//! put another folder in its place (in one that everyone may write to, without the sticky bit). A file that is there
 //! already is compared with the embedded bytes before it is used. `HEAPTALLY_PRELOAD` names another library, as it is:
 //! for heaptally's own developers.
 
@@ -18,7 +19,9 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
 use rustix::process::geteuid;
@@ -100,10 +103,10 @@ fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
         return Ok(folder.join(name));
     }
 
-    let temporary = format!(".{name}.{}", std::process::id());
+    // Two containers that share the folder have processes of one number.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let temporary = format!(".{name}.{}-{}", std::process::id(), now.as_nanos());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Left over from a process of this number that was killed.
-    let _absent = rustix::fs::unlinkat(&handle, &temporary, AtFlags::empty());
     let file = rustix::fs::openat(&handle, &temporary, flags, Mode::RWXU)
         .map_err(|error| words("write there")(error.into()))?;
     let written = File::from(file)
@@ -121,6 +124,7 @@ fn open_folder(folder: &Path) -> Result<File, String> {
     let words = |action: &'static str| move |error| format!("cannot {action}: {error}");
     if let Some(parent) = folder.parent() {
         fs::create_dir_all(parent).map_err(words("make the folder above"))?;
+        refuse_open_folders(parent)?;
     }
     match rustix::fs::mkdirat(CWD, folder, Mode::RWXU) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -141,6 +145,19 @@ fn open_folder(folder: &Path) -> Result<File, String> {
         return Err("its disk is mounted noexec".to_owned());
     }
     Ok(File::from(handle))
+}
+
+/// In such a folder anyone can rename what belongs to another, after it was looked at and before the loader comes.
+fn refuse_open_folders(folder: &Path) -> Result<(), String> {
+    let real = folder.canonicalize().map_err(|error| format!("cannot find the folder above: {error}"))?;
+    for above in real.ancestors() {
+        let mode =
+            fs::metadata(above).map_err(|error| format!("cannot look at the folders above: {error}"))?.mode();
+        if mode & 0o1002 == 0o0002 {
+            return Err(format!("everyone may change {} (chmod o-w or +t it)", quote(above)));
+        }
+    }
+    Ok(())
 }
 
 /// The file, if there is one of this user's own.
@@ -178,7 +195,7 @@ fn hash(content: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -226,6 +243,21 @@ mod tests {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         unpacked(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_place_that_everyone_may_change_will_not_do() {
+        let scratch = tempfile::tempdir().unwrap();
+        let open = scratch.path().join("open");
+        fs::create_dir_all(open.join("own")).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        for folder in [open.join("heaptally"), open.join("own/heaptally")] {
+            let error = unpacked(&folder).unwrap_err();
+            assert!(error.message.contains("everyone may change"), "{error}");
+            assert!(!folder.exists());
+        }
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
+        unpacked(&open.join("own/heaptally")).unwrap();
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::elf::{Elf, Linkage};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::message::quote;
 
+#[cfg(test)]
+mod tests;
+
 /// Scripts whose interpreter is a script, and so on, as the kernel follows them.
 const SCRIPT_LEVELS: usize = 5;
 /// The most that the kernel reads of a script's first line, in bytes.
@@ -47,7 +50,9 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
         let Some(line) = head.strip_prefix(b"#!") else {
             refuse_privileges(&path)?;
             return Ok(match opened {
-                Ok(file) => Program { warnings: refuse_elf(&path, &file, &head)?, image: path, file: Some(file) },
+                Ok(file) => {
+                    Program { warnings: refuse_elf(&path, &file, &head)?, image: path, file: Some(file) }
+                }
                 Err(error) => Program {
                     warnings: vec![format!(
                         "{} cannot be read ({error}), so it was not looked at before its start",

@@ -100,6 +100,9 @@ fn header(options: u32, names: &[OsString]) -> Result<Vec<u8>, Failure> {
         joined.extend_from_slice(name.as_bytes());
         joined.push(0);
     }
+    if names.iter().any(|name| name.is_empty()) {
+        return Err(Failure::recorder("a name of --window is empty\nname a window that the program opens"));
+    }
     if joined.len() > NAMES_BYTES {
         return Err(Failure::recorder(format!(
             "the names of --window have {} bytes together, and {NAMES_BYTES} is the most\nname fewer windows",

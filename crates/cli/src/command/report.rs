@@ -1,5 +1,6 @@
 //! `heaptally report`: prints a profile.
 
+use std::env;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -70,7 +71,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// <https://no-color.org>
+/// Whether a terminal is to be coloured: <https://no-color.org>, and a terminal that can.
 pub(crate) fn color() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let is_plain = env::var_os("TERM").is_some_and(|value| value == "dumb");
+    !is_plain && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

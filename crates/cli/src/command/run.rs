@@ -3,12 +3,15 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
 use heaptally_profile::model::{Environment, Losses, Profile};
+use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
+use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_segment::layout::{
     FLAG_MALLOC_IS_OURS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
@@ -17,7 +20,7 @@ use heaptally_segment::read::{self, Snapshot, State};
 use heaptally_symbolize::{Options, Symbolizer};
 use serde_json::Value;
 
-use crate::convert;
+use crate::convert::{self, INCOMPLETE};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::library;
 use crate::message::{print, quote, quote_bytes};
@@ -44,7 +47,7 @@ pub(crate) struct Run {
     /// Record this window only; can be given several times. One that never opens is an error.
     #[arg(long, value_name = "NAME")]
     window: Vec<OsString>,
-    /// Exit with 125 if anything was lost or any stack was cut.
+    /// Exit with 125 if anything was lost or not seen, or any stack was cut.
     #[arg(long)]
     strict: bool,
     /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
@@ -60,7 +63,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     quiet: bool,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
@@ -98,10 +101,10 @@ impl Run {
         if let Err(failure) = &result {
             status.error = Some(failure.message.clone());
         }
-        if let Some(path) = &self.json_status {
-            status.write(path)?;
-        }
-        Ok(result?)
+        let written = self.json_status.as_ref().map_or(Ok(()), |path| status.write(path));
+        let code = result?;
+        written?;
+        Ok(code)
     }
 
     fn record_and_write(&self, status: &mut Status) -> Result<u8, Failure> {
@@ -123,27 +126,28 @@ impl Run {
         let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
         let has_lost =
             profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
-        status.complete = !is_cut && !has_lost;
+        let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
+        status.complete = !is_cut && !has_lost && !warnings.any(|warning| warning.starts_with(INCOMPLETE));
 
         let line = summary(&profile);
         let bytes = pprof::write(&profile);
         let path = output.path().to_owned();
         output.write(&bytes)?;
-        status.profile = Some(path.to_string_lossy().into_owned());
+        status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {
             let warnings: String = profile
                 .images
                 .iter()
                 .flat_map(|image| image.warnings.iter().map(|warning| format!("\nwarning: {warning}")))
                 .collect();
-            print(&format!("{line} → {}{warnings}", path.display()));
+            print(&format!("{line} → {}{warnings}", escape(&escape_path(path.as_os_str().as_bytes()))));
         }
         if let Some(failure) = failure {
             return Err(failure);
         }
         if self.strict && !status.complete {
             return Err(Failure::recorder(
-                "--strict: stacks were cut or something was not recorded, see the line above\n\
+                "--strict: stacks were cut, or something was lost or not seen: `heaptally report` says what\n\
                  leave --strict out to accept that",
             ));
         }
@@ -233,6 +237,13 @@ fn was_in_path(snapshot: &Snapshot, name: &OsStr, end: End) -> Result<(), Failur
         };
         return Err(Failure::recorder(format!("the recorder was not loaded in {name}; {ended}\n{why}")));
     };
+    let is_known_loss = snapshot.refused > 0 || snapshot.empty_areas > 0 || snapshot.without_area > 0;
+    if last.state == State::Replaced && !is_known_loss {
+        return Err(Failure::recorder(format!(
+            "{name} went on to another program by exec, in which the recorder was not loaded; {ended}\n\
+             record that program itself"
+        )));
+    }
     if last.flags & FLAG_MALLOC_IS_OURS == 0 {
         let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
         return Err(Failure::recorder(format!(
@@ -264,7 +275,7 @@ fn symbolised(snapshot: &Snapshot, recording: &Recording, program: Program, end:
     let environment = Environment {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
         architecture: env::consts::ARCH.to_owned(),
-        command: recording.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: recording.program.iter().map(|word| escape_path(word.as_bytes())).collect(),
         exit_code: Some(i32::from(end.code())),
         ..Environment::default()
     };

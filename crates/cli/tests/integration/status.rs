@@ -1,0 +1,86 @@
+//! `--json-status`: program and recorder told apart.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// Calls `run` with a status file, and reads it.
+#[track_caller]
+fn status(sandbox: &Sandbox, code: i32, arguments: &[&str]) -> Value {
+    let options = ["run", "--json-status", "status.json"];
+    let output: &[&str] = if arguments.contains(&"-o") { &[] } else { &["-o", "a.pb.gz"] };
+    sandbox.call(options.iter().chain(output).chain(arguments)).expect(code);
+    let text = fs::read_to_string(sandbox.work("status.json")).unwrap();
+    let status: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&status["schema"], &status["version"]), (&json!("heaptally-status"), &json!(1)));
+    status
+}
+
+#[test]
+fn of_a_good_run() {
+    let sandbox = Sandbox::new();
+    let status = status(&sandbox, 0, &["sh", "-c", "exit 0"]);
+    assert_eq!(status["program"], json!({"exit_code": 0, "signal": null}));
+    let recorder = &status["recorder"];
+    assert_eq!(
+        (&recorder["ok"], &recorder["error"], &recorder["profile"]),
+        (&json!(true), &json!(null), &json!("a.pb.gz"))
+    );
+    assert_eq!((&recorder["windows"], &recorder["complete"]), (&json!(1), &json!(true)));
+    let reported = &sandbox.json("a.pb.gz");
+    assert!(recorder["allocations"].as_u64().unwrap() > 0, "{status}");
+    assert!(reported.to_string().contains(&recorder["allocations"].to_string()), "{reported}");
+}
+
+#[test]
+fn of_a_program_that_fails() {
+    let sandbox = Sandbox::new();
+    let failed = status(&sandbox, 3, &["sh", "-c", "exit 3"]);
+    assert_eq!(failed["program"], json!({"exit_code": 3, "signal": null}));
+    assert_eq!((&failed["recorder"]["ok"], &failed["recorder"]["error"]), (&json!(true), &json!(null)));
+
+    let killed = status(&sandbox, 128 + 15, &["sh", "-c", "kill -TERM $$"]);
+    assert_eq!(killed["program"], json!({"exit_code": null, "signal": 15}));
+    assert_eq!(killed["recorder"]["ok"], json!(true));
+
+    // What only the program's code can tell without this file.
+    let pretends = status(&sandbox, 125, &["sh", "-c", "exit 125"]);
+    assert_eq!(pretends["program"], json!({"exit_code": 125, "signal": null}));
+    assert_eq!(pretends["recorder"]["ok"], json!(true));
+}
+
+#[test]
+fn of_a_refusal() {
+    let sandbox = Sandbox::new();
+    let status = status(&sandbox, 127, &["no-such-program-anywhere"]);
+    assert_eq!(status["program"], json!(null));
+    let recorder = &status["recorder"];
+    assert_eq!((&recorder["ok"], &recorder["profile"]), (&json!(false), &json!(null)));
+    assert!(recorder["error"].as_str().unwrap().contains("`no-such-program-anywhere`"), "{status}");
+}
+
+#[test]
+fn of_a_profile_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    let status = status(&sandbox, 125, &["-o", "nowhere/b.pb.gz", "true"]);
+    assert_eq!((&status["program"], &status["recorder"]["ok"]), (&json!(null), &json!(false)));
+}
+
+#[test]
+fn of_a_window_that_never_opened() {
+    let sandbox = Sandbox::new();
+    let status = status(&sandbox, 125, &["--window", "nowhere", "true"]);
+    assert_eq!(status["program"], json!({"exit_code": 0, "signal": null}));
+    let recorder = &status["recorder"];
+    assert_eq!((&recorder["ok"], &recorder["profile"]), (&json!(false), &json!("a.pb.gz")));
+    assert!(recorder["error"].as_str().unwrap().contains("`nowhere`"), "{status}");
+}
+
+#[test]
+fn that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.call(["run", "--json-status", "nowhere/status.json", "true"]);
+    outcome.expect(125).says(&["status", "`nowhere/status.json`"]);
+}

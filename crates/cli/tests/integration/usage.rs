@@ -1,0 +1,71 @@
+//! Help, versions, and calls that make no sense.
+
+use crate::sandbox::Sandbox;
+
+const COMMANDS: [&str; 3] = ["run", "report", "demo"];
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let sandbox = Sandbox::new();
+    let version = format!(" {}\n", env!("CARGO_PKG_VERSION"));
+    for command in [None].into_iter().chain(COMMANDS.map(Some)) {
+        for option in ["--help", "-h"] {
+            let help = sandbox.call(command.into_iter().chain([option]));
+            assert!(help.expect(0).output.contains("Usage: heaptally"), "{help:#?}");
+            assert_eq!(help.errors, "");
+        }
+        for option in ["--version", "-V"] {
+            let said = sandbox.call(command.into_iter().chain([option]));
+            assert!(said.expect(0).output.starts_with("heaptally"), "{said:#?}");
+            assert!(said.output.ends_with(&version), "{said:#?}");
+        }
+    }
+    for command in COMMANDS {
+        sandbox.call(["help", command]).expect(0);
+    }
+    let help = sandbox.call(["run", "--help"]).output;
+    for code in ["125", "126", "127", "128"] {
+        assert!(help.contains(code), "the help of `run` does not name {code}: {help}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let sandbox = Sandbox::new();
+    let calls: [&[&str]; 8] = [
+        &[],
+        &["no-such-command"],
+        &["--no-such-option"],
+        &["report"],
+        &["report", "--no-such-option", "a.pb.gz"],
+        &["report", "--limit", "many", "a.pb.gz"],
+        &["report", "a.pb.gz", "b.pb.gz"],
+        &["demo", "too much"],
+    ];
+    for arguments in calls {
+        let outcome = sandbox.call(arguments);
+        assert!(!outcome.expect(2).errors.is_empty(), "{outcome:#?}");
+        assert_eq!(outcome.output, "");
+    }
+}
+
+#[test]
+fn wrong_usage_of_run_is_125() {
+    let sandbox = Sandbox::new();
+    let calls: [&[&str]; 4] =
+        [&["run"], &["run", "--"], &["run", "--no-such-option", "true"], &["run", "-o"]];
+    for arguments in calls {
+        assert!(!sandbox.call(arguments).expect(125).errors.is_empty());
+    }
+}
+
+#[test]
+fn options_behind_the_program_are_its_own() {
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.call(["run", "-o", "a.pb.gz", "echo", "--help", "-o", "b.pb.gz"]);
+    assert_eq!(outcome.expect(0).output, "--help -o b.pb.gz\n");
+    assert!(sandbox.work("a.pb.gz").is_file());
+    let quiet = sandbox.call(["run", "--quiet", "--", "echo", "word"]);
+    assert_eq!((quiet.output.as_str(), quiet.errors.as_str()), ("word\n", ""));
+    assert!(sandbox.work("echo.pb.gz").is_file(), "the profile is not named for the program");
+}
