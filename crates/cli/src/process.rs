@@ -18,8 +18,8 @@ use libc::{c_int, c_void, siginfo_t, sigset_t};
 /// Signals that end the program and not this command.
 const SURVIVED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 /// All signals whose handling is not as it was inherited.
-const CHANGED: [c_int; 6] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGXFSZ];
+const CHANGED: [c_int; 7] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
 
 /// Bit n: signal n was ignored when this command started.
 static IGNORED: AtomicU32 = AtomicU32::new(0);
@@ -84,6 +84,8 @@ pub(crate) fn survive_file_limit() {
 pub(crate) fn run(command: &mut Command) -> io::Result<End> {
     // SAFETY: has no preconditions.
     OWN.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    // Ignored, it would have the kernel forget how the program ended.
+    set_action(libc::SIGCHLD, libc::SIG_DFL, 0);
     // Blocked until the program's number is known, so that none is lost.
     let inherited = block(&SURVIVED);
     for signal in SURVIVED {

@@ -9,6 +9,7 @@
 
 mod allocation;
 mod arena;
+mod exec;
 mod library;
 mod operator;
 mod real;

@@ -1,7 +1,7 @@
 //! The real functions: those that the program would call without this library.
 #![expect(unsafe_code, reason = "calls functions by their looked-up addresses")]
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -10,6 +10,8 @@ use heaptally_runtime::operator_new;
 use heaptally_runtime::start::{self, Scope, Surroundings};
 
 type Address = *mut c_void;
+/// An array of C strings that ends with a null pointer.
+pub(crate) type Strings = *const *const c_char;
 
 /// Declares the table of real functions: a field per function, with its name and type.
 macro_rules! real_functions {
@@ -66,6 +68,9 @@ real_functions! {
     valloc: c"valloc" = fn(size: usize) -> *mut u8;
     pvalloc: c"pvalloc" = fn(size: usize) -> *mut u8;
     dlclose: c"dlclose" = fn(handle: *mut c_void) -> c_int;
+    execve: c"execve" = fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
+    execvpe: c"execvpe" = fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;
+    fexecve: c"fexecve" = fn(file: c_int, arguments: Strings, environment: Strings) -> c_int;
 }
 
 fn next(name: &CStr) -> Address {

@@ -29,7 +29,7 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         (*unseen_frees, "block", "blocks", "freed without being seen"),
         (*windows, "window", "windows", "for which there was no place"),
         (*window_calls, "window call", "window calls", "from signal handlers that interrupted the recorder"),
-        (*stray_ends, "window end", "window ends", "without a begin"),
+        (*stray_ends, "window call", "window calls", "for a window that was never begun"),
         (*modules, "module", "modules", "for which there was no place"),
         (*thread_totals, "thread total", "thread totals", "cut short"),
         (*images, "program", "programs", "that could not be attached"),

@@ -135,7 +135,13 @@ impl Report<'_> {
         let WindowView { window, counts, .. } = view;
         let mut notes = Vec::new();
         if window.unfinished {
-            notes.push("still open when the program ended".to_owned());
+            let image = self.profile.images.get(window.image);
+            let how = if image.is_some_and(|image| image.replaced) {
+                "another program replaced this one (exec)"
+            } else {
+                "the program ended"
+            };
+            notes.push(format!("still open when {how}"));
         }
         if window.iterations_told && window.entries != 1 {
             notes.push(format!("entered {}", counted(window.entries, "time", "times")));

@@ -4,6 +4,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::sys;
 
@@ -34,6 +35,109 @@ pub(crate) fn segment_path() -> Option<&'static CStr> {
     CStr::from_bytes_until_nul(&buffer[start..]).ok().filter(|path| !path.is_empty())
 }
 
+/// The two variables as the command set them, for the next image: each a C string. Null: there is no recorder.
+static SEGMENT_ENTRY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Copies what the next image needs to memory that the program does not write to.
+///
+/// # Safety
+/// Both are C strings.
+unsafe fn remember(segment_entry: *const c_char, preload_list: *const c_char) {
+    let memory: *mut c_char = sys::map_private(2 * sys::PAGE).cast();
+    // SAFETY: by the caller.
+    let (segment, list) = unsafe { (CStr::from_ptr(segment_entry), CStr::from_ptr(preload_list)) };
+    let own = list.to_bytes().split(|byte| *byte == b':' || *byte == b' ').next().unwrap_or_default();
+    if memory.is_null() || segment.count_bytes() >= sys::PAGE || own.len() >= sys::PAGE {
+        return;
+    }
+    // SAFETY: each fits its page, and the rest of the page is zero.
+    unsafe {
+        ptr::copy_nonoverlapping(segment_entry, memory, segment.count_bytes());
+        ptr::copy_nonoverlapping(own.as_ptr().cast(), memory.add(sys::PAGE), own.len());
+        OWN_PATH.store(memory.add(sys::PAGE), Ordering::Release);
+    }
+    SEGMENT_ENTRY.store(memory, Ordering::Release);
+}
+
+/// The environment with which an image that replaces this one records on: the given one, with the command's variables
+/// put back. In memory that is mapped for it; `None`: there is none.
+///
+/// # Safety
+/// `given` is null or an array of C strings that ends with a null pointer.
+pub(crate) unsafe fn for_next_image(given: *const *const c_char) -> Option<NextEnvironment> {
+    let segment = SEGMENT_ENTRY.load(Ordering::Acquire);
+    let own = OWN_PATH.load(Ordering::Acquire);
+    if segment.is_null() || own.is_null() {
+        return None;
+    }
+    let mut entries = 0;
+    let mut list: &[u8] = b"";
+    // SAFETY: the array and its strings are the caller's.
+    unsafe {
+        while !given.is_null() && !(*given.add(entries)).is_null() {
+            if has_prefix(*given.add(entries), PRELOAD) {
+                list = &CStr::from_ptr(*given.add(entries)).to_bytes()[PRELOAD.len()..];
+            }
+            entries += 1;
+        }
+    }
+    // SAFETY: `remember` wrote a C string.
+    let own = unsafe { CStr::from_ptr(own) }.to_bytes();
+    let pointers = (entries + 3) * size_of::<*const c_char>();
+    let bytes = (pointers + PRELOAD.len() + own.len() + list.len() + 2).next_multiple_of(sys::PAGE);
+    let memory = sys::map_private(bytes);
+    if memory.is_null() {
+        return None;
+    }
+    let array: *mut *const c_char = memory.cast();
+    // SAFETY: the memory has room for all pointers and the text, and is zero elsewhere.
+    unsafe {
+        let mut used = 0;
+        for at in 0..entries {
+            let entry = *given.add(at);
+            if !has_prefix(entry, PRELOAD) && !has_prefix(entry, SEGMENT) {
+                *array.add(used) = entry;
+                used += 1;
+            }
+        }
+        let text = memory.add(pointers);
+        let mut end = text;
+        for part in [PRELOAD, own, if list.is_empty() { b"".as_slice() } else { b":" }, list] {
+            ptr::copy_nonoverlapping(part.as_ptr(), end, part.len());
+            end = end.add(part.len());
+        }
+        *array.add(used) = text.cast();
+        *array.add(used + 1) = segment;
+    }
+    Some(NextEnvironment { memory, bytes })
+}
+
+/// See [`for_next_image`]; given back when dropped, which is when the exec failed.
+#[derive(Debug)]
+pub(crate) struct NextEnvironment {
+    memory: *mut u8,
+    bytes: usize,
+}
+
+impl NextEnvironment {
+    pub(crate) fn entries(&self) -> *const *const c_char {
+        self.memory.cast()
+    }
+}
+
+impl Drop for NextEnvironment {
+    fn drop(&mut self) {
+        sys::unmap(self.memory, self.bytes);
+    }
+}
+
+/// The environment that functions without an argument for it use.
+pub(crate) fn current() -> *const *const c_char {
+    // SAFETY: reads the C library's pointer.
+    unsafe { environ.cast_const().cast() }
+}
+
 /// Takes the command's variables out of the program's environment.
 pub(crate) fn restore() {
     // SAFETY: called from the library's constructor, before the program's own code and threads.
@@ -42,7 +146,12 @@ pub(crate) fn restore() {
         if from.is_null() {
             return;
         }
-        let is_recorded = entries_hold(from, SEGMENT);
+        let segment = entry_of(from, SEGMENT);
+        let is_recorded = !segment.is_null();
+        let list = entry_of(from, PRELOAD);
+        if is_recorded && !list.is_null() {
+            remember(segment, list.add(PRELOAD.len()));
+        }
         let mut to = from;
         while !(*from).is_null() {
             let entry = *from;
@@ -63,17 +172,18 @@ pub(crate) fn restore() {
     }
 }
 
-unsafe fn entries_hold(mut entries: *mut *mut c_char, prefix: &[u8]) -> bool {
+/// The entry that begins so; null: there is none.
+unsafe fn entry_of(mut entries: *mut *mut c_char, prefix: &[u8]) -> *mut c_char {
     // SAFETY: the array ends with a null pointer, by the caller.
     unsafe {
         while !(*entries).is_null() {
             if has_prefix(*entries, prefix) {
-                return true;
+                return *entries;
             }
             entries = entries.add(1);
         }
     }
-    false
+    ptr::null_mut()
 }
 
 unsafe fn has_prefix(text: *const c_char, prefix: &[u8]) -> bool {

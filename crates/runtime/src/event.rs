@@ -7,7 +7,7 @@ use heaptally_segment::layout::{EntryPoint, Root};
 use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
 use heaptally_unwind::{End, FrameState, Walk};
 
-use crate::local::{IDLE, IN_ALLOCATOR, Local, RECORDING, local};
+use crate::local::{IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
 use crate::recorder::{CodeView, Recorder, recorder};
 use crate::start::bytes;
 use crate::thread::ThreadState;
@@ -45,13 +45,23 @@ pub fn enter(is_allocation: bool) -> Admission {
     let Some(recorder) = recorder() else { return Admission::Pass };
     let local = local();
     if local.busy != IDLE {
-        if is_allocation && local.busy == RECORDING {
-            recorder.tally.lose_reentrant();
+        if is_allocation {
+            inside_slow(recorder, local.busy);
         }
         return Admission::Pass;
     }
     local.busy = IN_ALLOCATOR;
     Admission::Record(Turn { recorder, local })
+}
+
+/// An allocation inside a turn: a signal handler's, or one that the allocator makes for itself. The C library's makes
+/// none through its own functions' names, so behind that it is a handler's, and lost.
+#[cold]
+#[inline(never)]
+fn inside_slow(recorder: &Recorder, busy: u32) {
+    if busy == RECORDING || (busy == IN_ALLOCATOR && recorder.has_libc_malloc) {
+        recorder.tally.lose_reentrant();
+    }
 }
 
 impl Drop for Turn {
@@ -321,7 +331,7 @@ pub fn resume() {
 /// Runs with this thread's allocations taken for the recorder's own: they are neither recorded nor counted as lost.
 pub fn quietly(run: impl FnOnce()) {
     let local = local();
-    let before = core::mem::replace(&mut local.busy, IN_ALLOCATOR);
+    let before = core::mem::replace(&mut local.busy, QUIET);
     run();
     local.busy = before;
 }

@@ -25,6 +25,7 @@ mod x86_64;
 
 pub mod abi;
 pub mod event;
+pub mod exec;
 pub mod operator_new;
 pub mod start;
 

@@ -11,13 +11,16 @@ pub(crate) const IN_ALLOCATOR: u32 = 1;
 /// The thread is inside the recorder itself.
 pub(crate) const RECORDING: u32 = 2;
 
+/// The thread calls the loader for the recorder: what that allocates is nobody's.
+pub(crate) const QUIET: u32 = 3;
+
 /// A thread's words. All zero in a new thread.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Local {
     /// What the thread records with; null until its first event.
     pub(crate) thread: *mut ThreadState,
-    /// One of [`IDLE`], [`IN_ALLOCATOR`], [`RECORDING`].
+    /// One of [`IDLE`], [`IN_ALLOCATOR`], [`RECORDING`], [`QUIET`].
     pub(crate) busy: u32,
     /// How often the thread's destructor ran: it gives the state back in the last round.
     pub(crate) rounds: u32,

@@ -12,7 +12,7 @@ use heaptally_segment::layout::{FLAG_ORACLE, OPTION_ORACLE, OracleSkip};
 use heaptally_tally::Spin;
 use heaptally_unwind::{ADDRESS_MASK, End, Entry, FRAME_POINTER, FRAMES_MAX, FrameState, WalkMemory};
 
-use crate::local::{IN_ALLOCATOR, local};
+use crate::local::{QUIET, local};
 use crate::recorder::{CodeView, Recorder};
 
 type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
@@ -39,7 +39,7 @@ pub(crate) fn start(recorder: &Recorder) {
     }
     recorder.tally.header().flags.fetch_or(FLAG_ORACLE, Ordering::Relaxed);
     let local = local();
-    let before = core::mem::replace(&mut local.busy, IN_ALLOCATOR);
+    let before = core::mem::replace(&mut local.busy, QUIET);
     // SAFETY: loads a library of the compiler's, which stays.
     let handle = unsafe { libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_LAZY) };
     if !handle.is_null() {
@@ -88,15 +88,12 @@ pub(crate) fn compare(
     if end == End::CutDepth {
         return skip(OracleSkip::TooDeep);
     }
-    if end != End::Complete {
-        return skip(OracleSkip::Cut);
-    }
     if memory.entries().iter().any(|entry| entry.address & FRAME_POINTER != 0) {
         return skip(OracleSkip::FramePointer);
     }
     let Some(mut libgcc) = LIBGCC.try_lock() else { return skip(OracleSkip::Nested) };
     libgcc.len = 0;
-    let mut walk = Libgcc { state, is_found: false, frames: &mut libgcc };
+    let mut walk = Libgcc { state, is_found: false, is_at_end: false, frames: &mut libgcc };
     // SAFETY: the address is that of libgcc's function of this type.
     let backtrace = unsafe { transmute::<*mut c_void, Backtrace>(BACKTRACE.load(Ordering::Acquire)) };
     // SAFETY: the callback has the right form, and `walk` outlives the call.
@@ -104,9 +101,13 @@ pub(crate) fn compare(
     if !walk.is_found {
         return skip(OracleSkip::NotFound);
     }
+    // Where both stop for want of information there is nothing to compare; but what libgcc knows to be an end is one.
+    if end != End::Complete && !walk.is_at_end {
+        return skip(OracleSkip::Cut);
+    }
     count(&header.oracle_libgcc);
     let found = libgcc.addresses.get(..libgcc.len).unwrap_or(&[]);
-    if !is_equal(memory.entries(), found, ADDRESS_MASK) {
+    if end != End::Complete || !is_equal(memory.entries(), found, ADDRESS_MASK) {
         count(&header.oracle_libgcc_differs);
         keep_first(recorder, memory.entries(), found);
     }
@@ -115,6 +116,8 @@ pub(crate) fn compare(
 struct Libgcc<'a> {
     state: FrameState,
     is_found: bool,
+    /// libgcc's walk came to a return address that is undefined or 0: to the start.
+    is_at_end: bool,
     frames: &'a mut Frames,
 }
 
@@ -129,6 +132,7 @@ unsafe extern "C" fn trace(context: *mut c_void, data: *mut c_void) -> c_int {
     };
     let address = get(&GET_IP);
     walk.is_found |= address == walk.state.pc && get(&GET_CFA) == walk.state.sp;
+    walk.is_at_end |= walk.is_found && address == 0;
     if walk.is_found && address != 0 {
         let len = walk.frames.len;
         if let Some(place) = walk.frames.addresses.get_mut(len) {

@@ -31,6 +31,8 @@ pub(crate) struct Recorder {
     pub(crate) free_threads: Spin<FreeThreads>,
     /// The `malloc` behind the recorder's.
     pub(crate) real_malloc: u64,
+    /// Whether that is the C library's.
+    pub(crate) has_libc_malloc: bool,
     /// What threads record with that have given back their own; null until it is needed.
     pub(crate) late: Spin<Late>,
     /// `OPTION_*` bits of the file's header.

@@ -127,6 +127,7 @@ fn attach(path: &CStr, surroundings: &Surroundings) {
         thread_end: thread_end(),
         free_threads: Spin::new(FreeThreads(core::ptr::null_mut())),
         real_malloc: surroundings.next_malloc as u64,
+        has_libc_malloc,
         late: Spin::new(Late(core::ptr::null_mut())),
         #[cfg(feature = "oracle")]
         options: head.options,

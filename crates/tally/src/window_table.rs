@@ -262,7 +262,9 @@ impl WindowTable {
         match self.find(WINDOW_PROCESS, name).or_else(|| self.find(WINDOW_THREAD, name)) {
             Some(number) => {
                 let window = self.get(number);
-                window.iterations.fetch_add(count, Ordering::Relaxed);
+                let add = |sum: u64| Some(sum.saturating_add(count));
+                // The closure never refuses.
+                let _ = window.iterations.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
                 window.iteration_calls.fetch_add(1, Ordering::Relaxed);
             }
             None => {

@@ -126,8 +126,6 @@ fn wrong_rules_are_noticed() {
         sum.add(compared(Run::new(&scratch, ["./exceptions"])));
         sum.add(compared(Run::new(&scratch, compiler)));
         let differs = sum.full_differs + sum.libgcc_differs;
-        let is_noticed =
-            if mutation == 4 { differs > 0 || sum.skipped * 1000 > sum.full } else { differs > 0 };
-        assert!(is_noticed, "mutation {mutation} went unnoticed: {sum:?}");
+        assert!(differs > 0, "mutation {mutation} went unnoticed: {sum:?}");
     }
 }

@@ -129,8 +129,7 @@ impl Run {
         let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
         status.complete = !is_cut && !has_lost && !warnings.any(|warning| warning.starts_with(INCOMPLETE));
 
-        let line = summary(&profile);
-        let bytes = pprof::write(&profile);
+        let (line, bytes) = on_large_stack(|| (summary(&profile), pprof::write(&profile)))?;
         let path = output.path().to_owned();
         output.write(&bytes)?;
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
@@ -189,13 +188,30 @@ fn record_with(recording: &Recording, mut ended: impl FnMut(End)) -> Result<Reco
         )
     })?;
     ended(end);
-    let snapshot = read::read(segment.file())
-        .map_err(|error| Failure::recorder(format!("cannot read what was recorded: {error}\nrun again")))?;
-    let oracle = status::oracle(&snapshot);
-    was_in_path(&snapshot, name, end)?;
-    let failure = opened_all(&snapshot);
-    let profile = symbolised(&snapshot, recording, program, end);
-    Ok(Recorded { end, profile, oracle, failure })
+    on_large_stack(|| {
+        let snapshot = read::read(segment.file()).map_err(|error| {
+            Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
+        })?;
+        let oracle = status::oracle(&snapshot);
+        was_in_path(&snapshot, name, end)?;
+        let failure = opened_all(&snapshot);
+        let profile = symbolised(&snapshot, recording, program, end);
+        Ok(Recorded { end, profile, oracle, failure })
+    })?
+}
+
+/// Runs on a stack of its own: names can be nested deeply, and the user may have limited this command's (ulimit -s).
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    const STACK_BYTES: usize = 64 << 20;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| {
+            Failure::recorder(format!(
+                "cannot start a thread to read what was recorded: {error}\nfree memory"
+            ))
+        })?;
+        thread.join().map_err(|_| Failure::new(crate::exit::INTERNAL, "a fault in heaptally, see above"))
+    })
 }
 
 fn options(recording: &Recording) -> u32 {
@@ -228,7 +244,7 @@ fn was_in_path(snapshot: &Snapshot, name: &OsStr, end: End) -> Result<(), Failur
     };
     let Some(last) = snapshot.areas.iter().rev().find(|area| area.state != State::Attaching) else {
         let why = if snapshot.refused > 0 || snapshot.empty_areas > 0 {
-            "could not map its tables: raise the limit of the address space (ulimit -v)"
+            "could not map its tables: raise the limit of the address space (ulimit -v), or make room in --segment-dir"
         } else if snapshot.without_area > 0 {
             "found no room: too many programs were started one by the other"
         } else {
