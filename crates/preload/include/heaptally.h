@@ -149,6 +149,11 @@ static __inline__ void heaptally_window_iterations(const char *name, uint64_t it
     HEAPTALLY_DETAIL_CALL(window_iterations, (name, iterations));
 }
 
+/*
+ * A signal handler that interrupts one of these functions, or malloc, must return: after a siglongjmp() out of it the
+ * thread counts as still inside, and what it allocates from then on is reported as not recorded.
+ */
+
 /* From here on the calling thread's allocations are not recorded. Nests. */
 static __inline__ void heaptally_pause(void)
 {

@@ -7,6 +7,7 @@ mod cases_d;
 mod cases_e;
 mod cases_r;
 mod exact;
+mod exec;
 mod fork;
 mod full;
 mod kill;
