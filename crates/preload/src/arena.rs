@@ -18,6 +18,12 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; BYTES]));
 static USED: AtomicUsize = AtomicUsize::new(0);
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many blocks were handed out.
+pub(crate) fn blocks() -> usize {
+    BLOCKS.load(Ordering::Relaxed)
+}
 
 /// A zeroed block; null when the arena is used up or the request cannot be met.
 pub(crate) fn allocate(size: usize, alignment: usize) -> *mut u8 {
@@ -30,6 +36,7 @@ pub(crate) fn allocate(size: usize, alignment: usize) -> *mut u8 {
     if start > BYTES - room {
         return ptr::null_mut();
     }
+    BLOCKS.fetch_add(1, Ordering::Relaxed);
     let base = BUFFER.0.get().cast::<u8>();
     // The block follows a word for its size.
     let address = (base as usize + start + ALIGNMENT).next_multiple_of(alignment);

@@ -9,6 +9,8 @@ use heaptally_runtime::event;
 use heaptally_runtime::operator_new;
 use heaptally_runtime::start::{self, Scope, Surroundings};
 
+use crate::arena;
+
 type Address = *mut c_void;
 /// An array of C strings that ends with a null pointer.
 pub(crate) type Strings = *const *const c_char;
@@ -123,6 +125,7 @@ fn surroundings() -> Surroundings {
     Surroundings {
         next_malloc: REAL.malloc.load(Ordering::Relaxed) as usize,
         next_new: next(operator_new::NAMES[0]) as usize,
+        early_allocations: arena::blocks() as u64,
     }
 }
 

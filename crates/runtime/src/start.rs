@@ -37,6 +37,8 @@ pub struct Surroundings {
     pub next_malloc: usize,
     /// The `operator new` behind the recorder's; 0: none is loaded.
     pub next_new: usize,
+    /// Allocations that were served before the real functions were known.
+    pub early_allocations: u64,
 }
 
 /// Starts the recorder, if that was not tried. Whoever comes meanwhile goes on without it.
@@ -204,6 +206,7 @@ fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surrounding
             FLAG_NEW_IS_ALLOCATOR
         };
     }
+    header.bootstrap_allocations.store(surroundings.early_allocations, Ordering::Relaxed);
     let mut path = [0; 1024];
     let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
     if let Some(offset) = path.get(..len).and_then(|path| recorder.tally.intern(path)) {

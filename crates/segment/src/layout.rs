@@ -153,8 +153,6 @@ pub struct AreaHeader {
     pub lost_totals: AtomicU64,
     /// Allocations that the bootstrap arena served (before the real functions were known).
     pub bootstrap_allocations: AtomicU64,
-    /// Calls of process-starting functions seen (fork, exec, posix_spawn …): children that are not recorded.
-    pub children: AtomicU64,
 
     /// Oracle: events whose remembered walk was compared with a full walk.
     pub oracle_full: AtomicU64,

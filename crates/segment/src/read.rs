@@ -157,8 +157,6 @@ pub struct Area {
     pub frees_from_before: u64,
     /// Allocations before the real functions were known.
     pub bootstrap_allocations: u64,
-    /// Calls that started a child which is not recorded.
-    pub children: u64,
     /// How often code went away.
     pub unloads: u32,
     /// What the recorder's self-comparison found; all zero unless it was on.

@@ -27,7 +27,6 @@ fn area() -> Area {
         losses: read::Losses::default(),
         frees_from_before: 3,
         bootstrap_allocations: 0,
-        children: 0,
         unloads: 0,
         oracle: Oracle::default(),
     }

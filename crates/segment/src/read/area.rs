@@ -105,7 +105,6 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
             .u64(offset_of!(AreaHeader, frees_from_before))
             .saturating_add(frees_elsewhere),
         bootstrap_allocations: header.u64(offset_of!(AreaHeader, bootstrap_allocations)),
-        children: header.u64(offset_of!(AreaHeader, children)),
         unloads: header.u32(offset_of!(AreaHeader, unloads)),
         oracle: read_oracle(header),
         modules,
