@@ -8,10 +8,11 @@ use integration_tests::tool;
 
 const ROUNDS: u64 = 60;
 const THREAD_CALLS: u64 = 20_000;
+const ATTEMPTS: usize = 12;
 
-fn run(threads: u64) -> Option<Outcome> {
+fn run(threads: u64) {
     if !tool::have(&["gcc"]) {
-        return None;
+        return;
     }
     let scratch = Scratch::new();
     let library = |name: &str, size: &str| {
@@ -21,15 +22,20 @@ fn run(threads: u64) -> Option<Outcome> {
     library("a", "24");
     library("b", "1032");
     program::build(&scratch, "unload_loop.c", "unload_loop", &["-O1"]);
-    let outcome =
-        Run::new(&scratch, ["./unload_loop".to_owned(), ROUNDS.to_string(), threads.to_string()]).run();
-    assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
-    let same: u64 = String::from_utf8_lossy(&outcome.stdout).trim().parse().expect("a number");
-    assert!(
-        same > ROUNDS / 2,
-        "the libraries lay at the same address {same} times only: the test shows nothing"
-    );
-    Some(outcome)
+    // Where the kernel finds room is chance: in some layouts of the address space the two take turns in two places.
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let words = ["./unload_loop".to_owned(), ROUNDS.to_string(), threads.to_string()];
+        let outcome = Run::new(&scratch, words).run();
+        assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
+        let same: u64 = String::from_utf8_lossy(&outcome.stdout).trim().parse().expect("a number");
+        check_libraries(&outcome, threads);
+        if same > ROUNDS / 2 {
+            return;
+        }
+        seen.push(same);
+    }
+    panic!("the libraries lay at the same address {seen:?} times only: the test shows nothing");
 }
 
 fn check_libraries(outcome: &Outcome, threads: u64) {
@@ -56,12 +62,10 @@ fn check_libraries(outcome: &Outcome, threads: u64) {
 
 #[test]
 fn libraries_that_take_each_others_place() {
-    let Some(outcome) = run(0) else { return };
-    check_libraries(&outcome, 0);
+    run(0);
 }
 
 #[test]
 fn libraries_that_take_each_others_place_while_threads_allocate() {
-    let Some(outcome) = run(3) else { return };
-    check_libraries(&outcome, 3);
+    run(3);
 }
