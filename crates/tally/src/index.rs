@@ -73,9 +73,18 @@ impl Index {
     }
 
     /// Forgets everything. Not to be called together with an insert.
+    ///
+    /// In place: a new table for each library that goes would take more and more memory, and at times the very place
+    /// that the library leaves to the next one.
     pub(crate) fn clear(&self) {
-        // The old slots stay mapped: another thread may be reading them.
-        self.slots.store(ptr::null_mut(), Ordering::Release);
+        let table = self.slots.load(Ordering::Acquire);
+        if table.is_null() {
+            return;
+        }
+        for at in 0..=mask(table) {
+            slot(table, at).store(0, Ordering::Release);
+        }
+        used(table).store(0, Ordering::Relaxed);
     }
 
     #[cold]
