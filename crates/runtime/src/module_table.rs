@@ -28,6 +28,10 @@ struct Loaded {
 }
 
 impl Loaded {
+    fn holds(&self, address: u64) -> bool {
+        self.sections.start <= address && address < self.sections.end
+    }
+
     fn file_name(&self) -> &[u8] {
         &self.file_name[..usize::from(self.file_name_len)]
     }
@@ -88,23 +92,24 @@ impl ModuleTable {
         self.all().iter().rev().filter(|module| module.is_loaded.load(Ordering::Acquire))
     }
 
+    fn at(&self, address: u64) -> Option<&Loaded> {
+        self.live().find(|module| module.holds(address))
+    }
+
     /// The object that holds an address.
     pub(crate) fn find(&self, address: u64) -> Option<ModuleSections> {
-        let holds = |module: &&Loaded| module.sections.start <= address && address < module.sections.end;
-        self.live().find(holds).map(|module| module.sections)
+        self.at(address).map(|module| module.sections)
     }
 
     /// The offset and length of the path, in the segment's strings, of the object that holds an address.
     pub(crate) fn path_of(&self, address: u64) -> Option<(u32, u32)> {
-        let holds = |module: &&Loaded| module.sections.start <= address && address < module.sections.end;
-        let entry = self.entry(self.live().find(holds)?.segment_entry)?;
+        let entry = self.entry(self.at(address)?.segment_entry)?;
         Some((entry.path.load(Ordering::Relaxed), entry.path_len.load(Ordering::Relaxed)))
     }
 
     /// Asks something of the path of the object that holds an address; an address in no object has an empty one.
     pub(crate) fn with_path<R>(&self, address: u64, ask: impl FnOnce(&[u8]) -> R) -> R {
-        let holds = |module: &&Loaded| module.sections.start <= address && address < module.sections.end;
-        ask(self.live().find(holds).map_or(b"", |module| module.file_name()))
+        ask(self.at(address).map_or(b"", |module| module.file_name()))
     }
 
     /// The address of a function that an object other than the one around `except` defines. The object around `near`
@@ -116,7 +121,7 @@ impl ModuleTable {
         let others = self.all().iter().filter(|module| module.is_loaded.load(Ordering::Acquire));
         own.into_iter()
             .chain(others)
-            .filter(|module| !is_at(module, except))
+            .filter(|module| !module.holds(except))
             .find_map(|module| crate::elf::definition(module.bias, module.dynamic, name))
     }
 
@@ -360,6 +365,15 @@ impl Found {
         Some(found)
     }
 
+    fn holds(&self, address: u64) -> bool {
+        self.sections.start <= address && address < self.sections.end
+    }
+
+    /// Whether this is the recorder's library.
+    fn is_own(&self) -> bool {
+        self.holds(is_own as *const () as u64)
+    }
+
     fn build_id_digest(&self) -> u64 {
         self.build_id.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
             (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -386,74 +400,53 @@ impl Found {
     }
 }
 
+/// Asks all loaded objects in the loader's order, until one has an answer.
+fn ask_objects<T, F: FnMut(&Found) -> Option<T>>(mut ask: F) -> Option<T> {
+    struct Question<'a, T, F> {
+        ask: &'a mut F,
+        answer: Option<T>,
+    }
+    unsafe extern "C" fn visit<T, F: FnMut(&Found) -> Option<T>>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
+        let question = unsafe { &mut *data.cast::<Question<'_, T, F>>() };
+        // SAFETY: the loader passes a valid record of an object that is loaded.
+        if let Some(found) = unsafe { Found::read(&*info) } {
+            question.answer = (question.ask)(&found);
+        }
+        c_int::from(question.answer.is_some())
+    }
+    let mut question = Question { ask: &mut ask, answer: None };
+    // SAFETY: the callback has the right form, and the question outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<T, F>), (&raw mut question).cast()) };
+    question.answer
+}
+
 /// The address of the first definition of a function, in the order in which the loader looks for it.
 ///
 /// Not by `dlsym`: in a program at a fixed address that takes the function's address, it says where the program's own
 /// jump to it is.
 pub(crate) fn first_definition(name: &CStr) -> u64 {
-    struct Question<'a> {
-        name: &'a CStr,
-        address: u64,
-    }
-    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
-        let question = unsafe { &mut *data.cast::<Question<'_>>() };
-        // SAFETY: the loader passes a valid record of an object that is loaded.
-        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
-        question.address = crate::elf::definition(found.bias, found.dynamic, question.name).unwrap_or(0);
-        c_int::from(question.address != 0)
-    }
-    let mut question = Question { name, address: 0 };
-    // SAFETY: the callback has the right form, and the question outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
-    question.address
+    ask_objects(|object| crate::elf::definition(object.bias, object.dynamic, name)).unwrap_or(0)
 }
 
 /// Whether an address lies in this library.
 ///
 /// Its exported functions' addresses do not tell: a reference to them may reach another object's of the same name.
 pub(crate) fn is_own(address: u64) -> bool {
-    struct Question {
-        address: u64,
-        is_own: bool,
-    }
-    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
-        let question = unsafe { &mut *data.cast::<Question>() };
-        // SAFETY: the loader passes a valid record of an object that is loaded.
-        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
-        let range = found.sections.start..found.sections.end;
-        question.is_own |= range.contains(&question.address) && range.contains(&(ask as *const () as u64));
-        0
-    }
-    let mut question = Question { address, is_own: false };
-    // SAFETY: the callback has the right form, and the question outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
-    question.is_own
+    ask_objects(|object| object.is_own().then(|| object.holds(address))).unwrap_or(false)
 }
 
 /// Whether an address lies in the C library, by the name of the object that holds it.
 pub(crate) fn is_in_libc(address: u64) -> bool {
-    struct Question {
-        address: u64,
-        is_libc: bool,
-    }
-    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
-        let question = unsafe { &mut *data.cast::<Question>() };
-        // SAFETY: the loader passes a valid record of an object that is loaded.
-        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
-        if !(found.sections.start <= question.address && question.address < found.sections.end) {
-            return 0;
-        }
-        let file = found.name.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or(&[]);
-        question.is_libc = file == b"libc.so.6" || (file.starts_with(b"libc-") && file.ends_with(b".so"));
-        1
-    }
-    let mut question = Question { address, is_libc: false };
-    // SAFETY: the callback has the right form, and the question outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
-    question.is_libc
+    let is_libc = |object: &Found| {
+        let file = object.name.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or(&[]);
+        file == b"libc.so.6" || (file.starts_with(b"libc-") && file.ends_with(b".so"))
+    };
+    ask_objects(|object| object.holds(address).then(|| is_libc(object))).unwrap_or(false)
 }
 
 /// Where a definition is looked for.
@@ -470,26 +463,13 @@ pub enum Scope {
 /// To be asked before `dlsym`: one that fails makes an error message, which allocates, leaves an error for the program
 /// to find, and crashes while the C library is not set up (an indirect function's resolver allocates).
 pub fn is_defined(name: &CStr, scope: Scope) -> bool {
-    struct Question<'a> {
-        name: &'a CStr,
-        is_behind: bool,
-        is_defined: bool,
-    }
-    unsafe extern "C" fn ask(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
-        let question = unsafe { &mut *data.cast::<Question<'_>>() };
-        // SAFETY: the loader passes a valid record of an object that is loaded.
-        let Some(found) = (unsafe { Found::read(&*info) }) else { return 0 };
-        let own = ask as *const () as u64;
-        if found.sections.start <= own && own < found.sections.end {
-            question.is_behind = true;
-        } else if question.is_behind {
-            question.is_defined |= crate::elf::defines(found.bias, found.dynamic, question.name);
+    let mut is_in_scope = scope == Scope::Elsewhere;
+    let answer = ask_objects(|object| {
+        if object.is_own() {
+            is_in_scope = true;
+            return None;
         }
-        c_int::from(question.is_defined)
-    }
-    let mut question = Question { name, is_behind: scope == Scope::Elsewhere, is_defined: false };
-    // SAFETY: the callback has the right form, and the question outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(ask), (&raw mut question).cast()) };
-    question.is_defined
+        (is_in_scope && crate::elf::defines(object.bias, object.dynamic, name)).then_some(())
+    });
+    answer.is_some()
 }

@@ -311,9 +311,6 @@ fn watch_forks() {
     }
 }
 
-/// A slice of the file header's names, for tests of the layout.
-const _: () = assert!(NAMES_BYTES <= PAGE as usize && size_of::<FileHeader>() <= PAGE as usize);
-
 /// The bytes of a C string.
 ///
 /// # Safety
