@@ -61,6 +61,9 @@ fn main() -> Result<()> {
     let inner = out.join("recorder");
 
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=HEAPTALLY_TARGET={target}");
+    println!("cargo::rustc-env=HEAPTALLY_COMPILER={}", compiler()?);
+    println!("cargo::rustc-env=HEAPTALLY_FEATURES={}", features());
     let lock = lay_workspace(&package, &inner)?;
     fetch(&inner, &target, lock.as_deref())?;
 
@@ -155,6 +158,26 @@ fn cargo(inner: &Path) -> Result<Command> {
     command.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={from}=heaptally"));
     command.env("CARGO_TARGET_DIR", inner.join("target"));
     Ok(command)
+}
+
+/// What the compiler says of itself, in one line.
+fn compiler() -> Result<String> {
+    let mut compiler = Command::new(env::var_os("RUSTC").ok_or("cargo has not said where rustc is")?);
+    let output = compiler.arg("--version").output();
+    let output = output.map_err(|error| format!("cannot run {compiler:?}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next().filter(|_| output.status.success());
+    Ok(line.ok_or_else(|| format!("{compiler:?} does not say its version"))?.trim().to_owned())
+}
+
+/// The command's features that were asked for.
+fn features() -> String {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let features = names.filter_map(|name| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()));
+    let mut features: Vec<String> =
+        features.filter(|name| name != "default").map(|name| name.replace('_', "-")).collect();
+    features.sort();
+    features.join(", ")
 }
 
 fn is_of_outer_build(name: &str) -> bool {

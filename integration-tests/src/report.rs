@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// A report. `F`: how a frame is kept.
+/// A report.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Report<F = Frame> {
+pub struct Report {
     /// The programs that ran.
     pub images: Vec<Image>,
+    /// The objects that hold code.
+    modules: Vec<Module>,
     /// The windows.
-    pub windows: Vec<Window<F>>,
+    pub windows: Vec<Window>,
+    /// The frames that rows refer to.
+    frames: Vec<Frame>,
     /// What could not be recorded.
     pub losses: BTreeMap<String, u64>,
     /// Sums that differ between the rows and the threads of a window.
@@ -44,7 +47,7 @@ pub struct Image {
 
 /// A window.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Window<F = Frame> {
+pub struct Window {
     /// Its name.
     pub name: String,
     /// The file name of the program that opened it.
@@ -60,12 +63,12 @@ pub struct Window<F = Frame> {
     /// The sums over its rows, as the report states them.
     pub counts: Counts,
     /// Its stacks.
-    pub rows: Vec<Row<F>>,
+    pub rows: Vec<Row>,
 }
 
 /// A stack in a window.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Row<F = Frame> {
+pub struct Row {
     /// What was counted.
     pub counts: Counts,
     /// `complete`, `frame_pointer` or `cut`.
@@ -73,7 +76,16 @@ pub struct Row<F = Frame> {
     /// Why it was cut.
     pub cut_reason: Option<String>,
     /// Leaf first; the first is the allocation function.
-    pub frames: Vec<F>,
+    #[serde(skip)]
+    pub frames: Vec<Frame>,
+    /// The same, by index.
+    stack: Vec<usize>,
+}
+
+/// An object that holds code.
+#[derive(Clone, Debug, Deserialize)]
+struct Module {
+    path: String,
 }
 
 /// What was counted.
@@ -107,8 +119,10 @@ pub struct Frame {
     #[serde(deserialize_with = "text_or_null")]
     pub function: String,
     /// The module that holds its code; empty when unknown.
-    #[serde(deserialize_with = "text_or_null")]
+    #[serde(skip)]
     pub module: String,
+    #[serde(rename = "module")]
+    module_index: Option<usize>,
     /// Whether it is inlined.
     pub inlined: bool,
     /// How it came to be in the stack.
@@ -139,18 +153,23 @@ impl Report {
     /// # Errors
     /// When it is another kind of document.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        let mut report = Self::parse_without_frames(bytes)?;
+        for frame in &mut report.frames {
+            let module = frame.module_index.and_then(|at| report.modules.get(at));
+            frame.module = module.map(|module| module.path.clone()).unwrap_or_default();
+        }
+        for row in report.windows.iter_mut().flat_map(|window| &mut window.rows) {
+            row.frames = row.stack.iter().map(|&at| report.frames[at].clone()).collect();
+        }
+        Ok(report)
     }
 
-    /// As [`parse`](Self::parse), but leaves the frames out: for very many stacks.
+    /// As [`parse`](Self::parse), but leaves the frames of rows out: for very many stacks.
     ///
     /// # Errors
     /// When it is another kind of document.
     pub fn parse_without_frames(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let Report { images, windows, losses, sum_mismatches } =
-            serde_json::from_slice::<Report<IgnoredAny>>(bytes)?;
-        let windows = windows.into_iter().map(Window::without_frames).collect();
-        Ok(Self { images, windows, losses, sum_mismatches })
+        serde_json::from_slice(bytes)
     }
 
     /// The window `name`.
@@ -188,18 +207,6 @@ impl Report {
     /// What the user should know, of all images.
     pub fn warnings(&self) -> Vec<&str> {
         self.images.iter().flat_map(|image| &image.warnings).map(String::as_str).collect()
-    }
-}
-
-impl<F> Window<F> {
-    fn without_frames(self) -> Window {
-        let Self { name, image_label, entries, iterations, unfinished, lost, counts, rows } = self;
-        let strip = |row: Row<F>| {
-            let Row { counts, capture, cut_reason, frames: _ } = row;
-            Row { counts, capture, cut_reason, frames: Vec::new() }
-        };
-        let rows = rows.into_iter().map(strip).collect();
-        Window { name, image_label, entries, iterations, unfinished, lost, counts, rows }
     }
 }
 

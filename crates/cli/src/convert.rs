@@ -24,6 +24,15 @@ mod tests;
 /// How each warning begins that tells of allocations which were not seen.
 pub(crate) const INCOMPLETE: &str = "coverage is incomplete: ";
 
+/// Whether nothing was lost, cut or missed.
+pub(crate) fn is_complete(profile: &Profile) -> bool {
+    let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
+    let has_lost =
+        profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
+    let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
+    !is_cut && !has_lost && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
+}
+
 /// The profile of a snapshot.
 pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile {
     let lifetimes = snapshot.options & OPTION_NO_LIFETIMES == 0;
@@ -108,6 +117,7 @@ fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, 
             entries: row.entries,
             first_entry: row.first_entry,
             last_entry: row.last_entry,
+            ..Row::default()
         });
     }
     profile
@@ -186,6 +196,7 @@ fn window_of(window: &read::Window, image: usize, lifetimes: bool) -> Window {
         peak_bytes: lifetimes.then(|| u64::try_from(window.peak_bytes).unwrap_or(0)),
         peak_uncertainty_bytes: held_back,
         lost: window.lost,
+        ..Window::default()
     }
 }
 

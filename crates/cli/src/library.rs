@@ -51,6 +51,11 @@ pub(crate) fn library() -> Result<PathBuf, Failure> {
     }
 }
 
+/// The embedded preload library's length in bytes, and the hash in its name.
+pub(crate) fn identity() -> (usize, u64) {
+    (LIBRARY.len(), hash(LIBRARY))
+}
+
 /// The path of the demonstration's program.
 pub(crate) fn demo() -> Result<PathBuf, Failure> {
     unpack("heaptally-demo", "", DEMO)

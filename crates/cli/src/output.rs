@@ -1,4 +1,5 @@
-//! The profile's file: found writable before the program starts, written whole or not at all.
+//! The files of a run, its profile and its status: found writable before the program starts, written whole or not at
+//! all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,12 +11,38 @@ use tempfile::NamedTempFile;
 use crate::exit::Failure;
 use crate::message::quote;
 
-/// A place for the profile.
+/// What is written, as messages name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content {
+    /// The profile, `-o`.
+    Profile,
+    /// What became of program and recorder, `--json-status`.
+    Status,
+}
+
+/// A place for a file.
 #[derive(Debug)]
 pub(crate) struct Output {
+    content: Content,
     /// As the user named it.
     path: PathBuf,
     kind: Kind,
+}
+
+impl Content {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Profile => "profile",
+            Self::Status => "status",
+        }
+    }
+
+    fn option(self) -> &'static str {
+        match self {
+            Self::Profile => "-o",
+            Self::Status => "--json-status",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -28,7 +55,7 @@ enum Kind {
 
 impl Output {
     /// Makes sure that the file can be written. The folder is as it was afterwards: the program may look into it.
-    pub(crate) fn prepare(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn prepare(path: &Path, content: Content) -> Result<Self, Failure> {
         let opened = match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Kind::Direct),
@@ -37,11 +64,29 @@ impl Output {
             Err(_) => beside(path),
         };
         match opened {
-            Ok(kind) => Ok(Self { path: path.to_owned(), kind }),
+            Ok(kind) => Ok(Self { content, path: path.to_owned(), kind }),
             Err(error) => Err(Failure::recorder(format!(
-                "cannot write the profile {}: {error}\nname another file with -o; the program was not started",
-                quote(path)
+                "cannot write the {} {}: {error}\nname another file with {}; the program was not started",
+                content.name(),
+                quote(path),
+                content.option(),
             ))),
+        }
+    }
+
+    /// Refuses two outputs of which one would replace the other. Devices and pipes can take both.
+    pub(crate) fn check_differs(&self, other: &Self) -> Result<(), Failure> {
+        match (&self.kind, &other.kind) {
+            (Kind::Beside { target, .. }, Kind::Beside { target: of_other, .. }) if target == of_other => {
+                Err(Failure::recorder(format!(
+                    "cannot write the {} {}: the {} goes there\nname another file with {}; the program was not started",
+                    self.content.name(),
+                    quote(&self.path),
+                    other.content.name(),
+                    self.content.option(),
+                )))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -50,9 +95,9 @@ impl Output {
         &self.path
     }
 
-    /// Writes the profile.
+    /// Writes the file.
     pub(crate) fn write(self, bytes: &[u8]) -> Result<(), Failure> {
-        let path = self.path;
+        let Self { content, path, .. } = self;
         let written = match self.kind {
             Kind::Direct(mut file) => file.write_all(bytes),
             Kind::Beside { folder, target } => temporary(&folder).and_then(|mut file| {
@@ -66,8 +111,10 @@ impl Output {
         };
         written.map_err(|error| {
             Failure::recorder(format!(
-                "cannot write the profile {}: {error}\nmake room there, or name another file with -o, and run again",
-                quote(&path)
+                "cannot write the {} {}: {error}\nmake room there, or name another file with {}, and run again",
+                content.name(),
+                quote(&path),
+                content.option(),
             ))
         })
     }
@@ -96,7 +143,7 @@ mod tests {
     fn nothing_is_there_before_it_is_written() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a.pb.gz");
-        let output = Output::prepare(&path).unwrap();
+        let output = Output::prepare(&path, Content::Profile).unwrap();
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
         output.write(b"profile").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"profile");
@@ -113,15 +160,16 @@ mod tests {
         let (target, link) = (scratch.path().join("target"), scratch.path().join("link"));
         fs::write(&target, "older").unwrap();
         symlink(&target, &link).unwrap();
-        Output::prepare(&link).unwrap().write(b"profile").unwrap();
+        Output::prepare(&link, Content::Profile).unwrap().write(b"profile").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&target).unwrap(), b"profile");
     }
 
     #[test]
     fn devices_are_written_as_they_are() {
-        Output::prepare(Path::new("/dev/null")).unwrap().write(b"profile").unwrap();
-        let error = Output::prepare(Path::new("/dev/full")).unwrap().write(b"profile").unwrap_err();
+        Output::prepare(Path::new("/dev/null"), Content::Profile).unwrap().write(b"profile").unwrap();
+        let error =
+            Output::prepare(Path::new("/dev/full"), Content::Profile).unwrap().write(b"profile").unwrap_err();
         assert!(error.message.contains("No space left"), "{error}");
     }
 
@@ -131,7 +179,7 @@ mod tests {
         for path in
             [scratch.path().to_owned(), scratch.path().join("no folder/a.pb.gz"), "/proc/a.pb.gz".into()]
         {
-            let error = Output::prepare(&path).unwrap_err();
+            let error = Output::prepare(&path, Content::Profile).unwrap_err();
             assert_eq!(error.code, crate::exit::RECORDER);
             assert!(error.message.contains("was not started"), "{error}");
         }
@@ -142,7 +190,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("folder");
         fs::create_dir(&folder).unwrap();
-        let output = Output::prepare(&folder.join("a.pb.gz")).unwrap();
+        let output = Output::prepare(&folder.join("a.pb.gz"), Content::Profile).unwrap();
         fs::remove_dir(&folder).unwrap();
         assert!(output.write(b"profile").unwrap_err().message.contains("cannot write the profile"));
     }

@@ -27,6 +27,8 @@ static IGNORED: AtomicU32 = AtomicU32::new(0);
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 /// This command's process id, once its handlers are set.
 static OWN: AtomicI32 = AtomicI32::new(0);
+/// The latest signal that was meant to end all this, else 0.
+static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 /// The program's process id while it runs, else 0.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 
@@ -73,9 +75,20 @@ pub(crate) fn restore_broken_pipe() {
     restore(libc::SIGPIPE);
 }
 
+/// Whether the standard output was closed when this command started; what is written there is lost without an error.
+pub(crate) fn is_output_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed) & (1 << libc::STDOUT_FILENO) != 0
+}
+
 /// From here on a file that may not grow is an error of the write, not the end of this command.
 pub(crate) fn survive_file_limit() {
     set_action(libc::SIGXFSZ, libc::SIG_IGN, 0);
+}
+
+/// The signal that this command survived, if one came: no further program is to be started. One that was ignored when
+/// the command started does not count.
+pub(crate) fn interrupted() -> Option<i32> {
+    Some(INTERRUPTED.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
 }
 
 /// Starts the program and waits for its end.
@@ -138,6 +151,9 @@ extern "C" fn forward(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
         // SAFETY: has no preconditions.
         unsafe { libc::raise(signal) };
     } else {
+        if !is_ignored(signal) {
+            INTERRUPTED.store(signal, Ordering::Relaxed);
+        }
         let child = CHILD.load(Ordering::Relaxed);
         // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
         let origin = unsafe { (*info).si_code };
@@ -166,8 +182,11 @@ fn restore_all(mask: &sigset_t) {
 }
 
 fn restore(signal: c_int) {
-    let is_ignored = IGNORED.load(Ordering::Relaxed) & (1 << signal) != 0;
-    set_action(signal, if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL }, 0);
+    set_action(signal, if is_ignored(signal) { libc::SIG_IGN } else { libc::SIG_DFL }, 0);
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    IGNORED.load(Ordering::Relaxed) & (1 << signal) != 0
 }
 
 fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {

@@ -21,9 +21,9 @@ use crate::message::quote;
 mod tests;
 
 /// Scripts whose interpreter is a script, and so on, as the kernel follows them.
-const SCRIPT_LEVELS: usize = 5;
+pub(crate) const SCRIPT_LEVELS: usize = 5;
 /// The most that the kernel reads of a script's first line, in bytes.
-const SCRIPT_LINE: usize = 256;
+pub(crate) const SCRIPT_LINE: usize = 256;
 
 /// A program that can be started.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
     ))
 }
 
-fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+pub(crate) fn find(name: &OsStr) -> Result<PathBuf, Failure> {
     find_in(name, &env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into()))
 }
 
@@ -113,7 +113,7 @@ fn find_in(name: &OsStr, folders: &OsStr) -> Result<PathBuf, Failure> {
     found_otherwise.filter(|_| !name.is_empty()).ok_or_else(not_found)
 }
 
-fn executable(path: &Path) -> Result<(), Failure> {
+pub(crate) fn executable(path: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
         Err(Failure::new(
             NOT_EXECUTABLE,
@@ -132,7 +132,7 @@ fn executable(path: &Path) -> Result<(), Failure> {
 }
 
 /// A program that gains privileges drops LD_PRELOAD.
-fn refuse_privileges(path: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_privileges(path: &Path) -> Result<(), Failure> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let mode = found.permissions().mode();
     let is_setuid = mode & 0o4000 != 0 && found.uid() != geteuid().as_raw();
@@ -157,7 +157,7 @@ fn refuse_privileges(path: &Path) -> Result<(), Failure> {
 }
 
 /// What the user should know of a program that can be recorded.
-fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<String>, Failure> {
+pub(crate) fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<String>, Failure> {
     let Some(elf) = Elf::read(file, head) else { return Ok(Vec::new()) };
     let refuse = |message: String| Err(Failure::recorder(format!("{} {message}", quote(path))));
     match &elf.linkage {

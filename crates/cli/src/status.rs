@@ -1,32 +1,50 @@
 //! `--json-status`: what became of the program and of the recorder, told apart.
 
-use std::fs;
-use std::path::Path;
-
 use heaptally_segment::layout::OracleSkip;
 use heaptally_segment::read::{Oracle, Snapshot};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
-use crate::message::{print, quote};
+use crate::message::print;
+use crate::output::Output;
 use crate::process::End;
 
 /// Gathers what is known; written whatever happens.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
-    pub(crate) program: Option<End>,
+    /// How often the program was to run.
+    pub(crate) repeat: u64,
+    /// The runs that ended.
+    pub(crate) runs: Vec<RunStatus>,
     pub(crate) error: Option<String>,
     pub(crate) profile: Option<String>,
     pub(crate) windows: u64,
     pub(crate) allocations: u64,
+    /// How many rows differ between the runs.
+    pub(crate) unstable: u64,
     pub(crate) complete: bool,
+}
+
+/// What became of one run.
+#[derive(Debug)]
+pub(crate) struct RunStatus {
+    pub(crate) end: End,
+    /// What the recorder's comparison with itself found.
     pub(crate) oracle: Option<Value>,
+}
+
+impl RunStatus {
+    fn json(&self) -> Value {
+        json!({"exit_code": self.end.exit_code, "signal": self.end.signal})
+    }
 }
 
 impl Status {
     /// Writes the file. A status that cannot be written is said, and changes no exit code but that of a good run.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let program = self.program.map(|end| json!({"exit_code": end.exit_code, "signal": end.signal}));
+    ///
+    /// `program` tells of the last run; with `--repeat` the list `runs` tells of each.
+    pub(crate) fn write(&self, output: Output) -> Result<(), Failure> {
+        let program = self.runs.last().map(RunStatus::json);
         let mut status = json!({
             "schema": "heaptally-status",
             "version": 1,
@@ -40,12 +58,20 @@ impl Status {
                 "complete": self.complete,
             },
         });
-        if let Some(oracle) = &self.oracle {
+        if self.repeat > 1 {
+            let runs = self.runs.iter().map(|run| {
+                let mut json = run.json();
+                if let Some(oracle) = &run.oracle {
+                    json["oracle"] = oracle.clone();
+                }
+                json
+            });
+            status["runs"] = runs.collect();
+            status["recorder"]["unstable"] = self.unstable.into();
+        } else if let Some(oracle) = self.runs.last().and_then(|run| run.oracle.as_ref()) {
             status["oracle"] = oracle.clone();
         }
-        fs::write(path, format!("{status}\n")).map_err(|error| {
-            Failure::recorder(format!("cannot write the status {}: {error}\nname another file", quote(path)))
-        })
+        output.write(format!("{status}\n").as_bytes())
     }
 }
 

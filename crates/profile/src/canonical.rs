@@ -3,7 +3,8 @@
 //! **Merged:** modules, functions, locations and stacks that are equal in all their fields, then rows of one window and
 //! one stack. Their counts are added, the first entry is the least and the last entry the greatest. In how many entries
 //! a merged row occurred is known when the two ranges of entries do not meet (the sum) or when one row alone fills the
-//! merged range (its length); else it becomes unknown.
+//! merged range (its length); else it becomes unknown. In a profile of several runs only the first of the two holds,
+//! since entries are sums over the runs. The values of each run are added run by run.
 //!
 //! **Dropped:** rows that count nothing, and stacks, locations, functions and modules that nothing refers to. Windows,
 //! images and threads stay: that nothing was allocated in a window is a result.
@@ -75,6 +76,7 @@ impl Profile {
                 b.tid,
             ))
         });
+        self.environment.repeats = self.environment.runs();
         self.environment.compilers.sort();
         self.environment.compilers.dedup();
         Ok(())
@@ -142,16 +144,17 @@ fn renumber<T: Ord>(table: &mut Vec<T>, used: &[bool], rank: impl Fn(&T) -> usiz
     new_index
 }
 
-/// Adds `from` to `into`, a row of the same window and stack.
-fn merge(into: &mut Row, from: &Row) {
+/// Adds `from` to `into`, a row of the same window and stack, out of the same runs.
+pub(crate) fn merge(into: &mut Row, from: &Row) {
     into.entries = merged_entries(into, from);
+    into.add_repeats(from);
     into.counts.add(&from.counts);
     into.first_entry = option_by(into.first_entry, from.first_entry, u64::min);
     into.last_entry = option_by(into.last_entry, from.last_entry, u64::max);
 }
 
 /// Both by `choose`, or the one that is known.
-fn option_by(a: Option<u64>, b: Option<u64>, choose: fn(u64, u64) -> u64) -> Option<u64> {
+pub(crate) fn option_by(a: Option<u64>, b: Option<u64>, choose: fn(u64, u64) -> u64) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(choose(a, b)),
         (a, b) => a.or(b),
@@ -166,6 +169,10 @@ fn merged_entries(a: &Row, b: &Row) -> Option<u64> {
     if a_last < b_first || b_last < a_first {
         return a_entries.checked_add(b_entries);
     }
+    // The entries of several runs are added up, so that they may be more than the range has.
+    if a.repeats.len().max(b.repeats.len()) > 1 {
+        return None;
+    }
     let range = a_last.max(b_last).checked_sub(a_first.min(b_first))?.checked_add(1)?;
     (a_entries.max(b_entries) == range).then_some(range)
 }
@@ -173,7 +180,9 @@ fn merged_entries(a: &Row, b: &Row) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Counts, Function, Image, Line, Location, Module, Stack, ThreadLife, Window};
+    use crate::model::{
+        Counts, Function, Image, Line, Location, Module, RepeatValue, Stack, ThreadLife, Window,
+    };
 
     fn row(stack: StackId, allocations: u64, entries: [u64; 3]) -> Row {
         Row {
@@ -252,6 +261,26 @@ mod tests {
         assert_eq!(merged_entries(&row(0, 1, [2, 1, 5]), &row(0, 1, [2, 2, 4])), None);
         assert_eq!(merged_entries(&row(0, 1, [2, 1, 5]), &Row::default()), None);
         assert_eq!(merged_entries(&row(0, 1, [1, 0, u64::MAX]), &row(0, 1, [1, 1, 1])), None);
+    }
+
+    #[test]
+    fn rows_of_several_runs_are_added_run_by_run() {
+        let value = |allocations| RepeatValue { allocations, bytes: allocations * 8 };
+        let with = |row: Row, runs: [u64; 2]| Row { repeats: runs.map(value).into(), ..row };
+        let mut profile = untidy();
+        profile.environment.repeats = 2;
+        profile.windows[0].iterations_per_repeat = vec![1, 1];
+        profile.rows = vec![with(row(2, 3, [5, 1, 5]), [3, 0]), with(row(0, 4, [2, 2, 4]), [1, 3])];
+        profile.normalize().unwrap();
+        let merged = Row { stack: 0, entries: None, ..with(row(0, 7, [0, 1, 5]), [4, 3]) };
+        assert_eq!(profile.rows, [merged], "5 of 1 to 5 need not be all entries of both runs");
+    }
+
+    #[test]
+    fn no_number_of_runs_is_one_run() {
+        let mut profile = untidy();
+        profile.normalize().unwrap();
+        assert_eq!(profile.environment.repeats, 1);
     }
 
     #[test]

@@ -107,6 +107,19 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// Nothing was handed over to be merged.
+    #[error("no profile to merge")]
+    NothingToMerge,
+    /// Recordings whose numbers cannot stand for one another.
+    #[error("profiles that cannot be merged: {what} is {found} in one, {expected} in another")]
+    Unlike {
+        /// What differs.
+        what: &'static str,
+        /// What the later one has.
+        found: String,
+        /// What those before have.
+        expected: String,
+    },
     /// A line of a rule file cannot be understood.
     #[error("rule file line {line}: {reason}")]
     Rule {

@@ -8,6 +8,17 @@
 //!  └──── stack ── location ── module
 //!                    └─ lines (innermost inlined function first) ── function
 //! ```
+//!
+//! **Repeats.** One profile may hold several runs of one program ([`Environment::repeats`], [`merge`](mod@crate::merge)).
+//! Its counts, entries, iterations, thread totals and losses are then the sums over the runs, so that a number per
+//! iteration is the average; beside them stand the values of each run, in the order of the runs:
+//!
+//! ```text
+//! run                              1     2     3     sum
+//! window  iterations_per_repeat  100   100   200     400   iterations
+//! row     repeats: allocations   300   310   600    1210   counts.allocations
+//! per iteration                    3   3.1     3   3.025   3 to 3.1: unstable
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -58,7 +69,7 @@ pub struct Image {
     pub label: String,
     /// The path of its program; bytes that are not UTF-8 are written as `\xNN`.
     pub path: String,
-    /// The process id in its own namespace.
+    /// The process id in its own namespace; 0 when the profile holds several runs.
     pub pid: u32,
     /// Whether it went on to another image by exec.
     pub replaced: bool,
@@ -194,17 +205,20 @@ pub struct Window {
     pub entries: u64,
     /// What per-iteration numbers are divided by.
     pub iterations: u64,
-    /// Whether the program told the iterations (else they are the entries).
+    /// Whether the program told the iterations (else they are the entries); of several runs, whether it did in any.
     pub iterations_told: bool,
+    /// The iterations of each run, 0 where it did not open the window; empty when the profile holds one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub iterations_per_repeat: Vec<u64>,
     /// It was still open when the program ended.
     pub unfinished: bool,
     /// Ends while another window was the innermost one.
     pub crossed_ends: u64,
     /// Ends while it was not open.
     pub stray_ends: u64,
-    /// The highest live bytes; `None` where blocks were not followed.
+    /// The highest live bytes, of several runs those of the highest one; `None` where blocks were not followed.
     pub peak_bytes: Option<u64>,
-    /// How far the peak may be off, in bytes, either way. 0: exact.
+    /// How far that peak may be off, in bytes, either way. 0: exact.
     pub peak_uncertainty_bytes: u64,
     /// Allocations in it whose stack was not recorded.
     pub lost: u64,
@@ -252,10 +266,22 @@ pub struct Row {
     pub counts: Counts,
     /// In how many entries of the window it occurred; `None` when unknown.
     pub entries: Option<u64>,
-    /// The first of them, from 1.
+    /// The first of them, from 1; of several runs the least.
     pub first_entry: Option<u64>,
-    /// The latest of them.
+    /// The latest of them; of several runs the greatest.
     pub last_entry: Option<u64>,
+    /// What was counted in each run, 0 where it did not occur; empty when the profile holds one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<RepeatValue>,
+}
+
+/// What was counted for one stack in one window in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RepeatValue {
+    /// Successful allocations.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
 }
 
 /// One thread, or several of one kind.
@@ -336,6 +362,16 @@ pub struct Environment {
     pub lifetimes: bool,
     /// Frees while a window was open of blocks that no row owns.
     pub frees_from_before: u64,
-    /// How the program ended: its exit code, or 128 + the signal's number.
+    /// How the program ended: its exit code, or 128 + the signal's number. Of several runs that of the first which did
+    /// not end with 0.
     pub exit_code: Option<i32>,
+    /// How many runs of the program the profile holds; 0 reads as 1. See [`runs`](Self::runs).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u64,
+}
+
+/// So that files of one run need not say so.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -1,13 +1,14 @@
-//! The check that every index leads somewhere.
+//! The check that every index leads somewhere, and that what is kept by run is there for every run.
 
 use crate::Error;
 use crate::model::Profile;
 
 impl Profile {
-    /// Checks that every index leads to an entry of its table.
+    /// Checks that every index leads to an entry of its table, and that windows and rows have one value for each run, or
+    /// none where there is one run.
     ///
     /// # Errors
-    /// [`Error::Index`] for the first one that does not.
+    /// [`Error::Index`] for the first index that leads nowhere, [`Error::Value`] for the first wrong number of values.
     pub fn validate(&self) -> Result<(), Error> {
         for (at, location) in self.locations.iter().enumerate() {
             if let Some(module) = location.module {
@@ -22,10 +23,13 @@ impl Profile {
                 index(("stack", at), "location", location, self.locations.len())?;
             }
         }
+        let runs = self.environment.runs();
         for (at, window) in self.windows.iter().enumerate() {
+            repeats(("window", at), window.iterations_per_repeat.len(), runs)?;
             index(("window", at), "image", window.image, self.images.len())?;
         }
         for (at, row) in self.rows.iter().enumerate() {
+            repeats(("row", at), row.repeats.len(), runs)?;
             index(("row", at), "window", row.window, self.windows.len())?;
             index(("row", at), "stack", row.stack, self.stacks.len())?;
         }
@@ -53,4 +57,14 @@ pub(crate) fn index(
         return Ok(());
     }
     Err(Error::Index { table: referrer.0, row: referrer.1, target, index: index as u64, len })
+}
+
+/// Checks how many values by run there are.
+fn repeats(referrer: (&'static str, usize), found: usize, runs: u64) -> Result<(), Error> {
+    let expected = if runs > 1 { runs } else { 0 };
+    if found as u64 == expected {
+        return Ok(());
+    }
+    let (table, row) = referrer;
+    Err(Error::Value { table, row, reason: format!("{found} values by run, expected {expected}") })
 }

@@ -4,46 +4,52 @@
 //! {"schema":"heaptally-report","version":1,
 //!  "environment":{…},"images":[…],"modules":[…],
 //!  "windows":[{"name":"parse",…,"counts":{…},"per_iteration":{…},"captures":{…},
-//!              "rows":[{"counts":{…},…,"call_site":{…,"frame":3},"frames":[…]}]}],
-//!  "threads":[…],"losses":{…},"sum_mismatches":[]}
+//!              "rows":[{"counts":{…},…,"call_site":7,"stack":[0,3,7,8]}]}],
+//!  "frames":[{"function":"malloc",…},…],"threads":[…],"losses":{…},"sum_mismatches":[]}
 //! ```
 //!
-//! Names are the model's. It holds every row of every window that the options ask for, the automatic one too, in the
+//! Names are the model's. Frames stand in a table of their own, each once, and rows refer to it by index: with jq,
+//! `.frames[.windows[0].rows[0].call_site]`. It holds every row of every window that the options ask for, the automatic one too, in the
 //! order of the text. Process and thread ids are left out: they differ between runs that are otherwise equal. Fields
 //! may be added within a version; a change of what is there raises it.
 
-use heaptally_profile::call_site::{CallSites, Rules};
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::frame::{self, location_frames};
 use heaptally_profile::model::{
-    self, Capture, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile, ThreadLife,
-    ThreadTotal, Window, WindowId, WindowKind,
+    self, Capture, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile, RepeatValue,
+    ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
 };
 use heaptally_profile::total::{CaptureEvents, Sum};
+use heaptally_profile::view::{RowView, Selection, WindowView};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::Options;
 use crate::escape::escape_json;
-use crate::frame::{self, frames, location_frames};
-use crate::window::{RowView, WindowView, windows};
 
 /// The report's `schema`.
 const SCHEMA: &str = "heaptally-report";
 /// The version that is written.
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// The report of a profile, ended by a line feed.
 pub fn json(profile: &Profile, options: &Options) -> String {
-    let sites = CallSites::new(profile, Rules::embedded());
+    let sites = CallSites::new(profile, &options.rules);
+    let view = options.view(profile, &sites);
+    let mut frames = FrameTable::default();
+    let windows =
+        view.windows.iter().map(|view| WindowReport::of(profile, view, &sites, &mut frames)).collect();
+    let threads = profile.threads.iter().map(|thread| Thread::of(profile, thread, &mut frames)).collect();
     let report = Report {
         schema: SCHEMA,
         version: VERSION,
         environment: &profile.environment,
         images: profile.images.iter().map(Image::of).collect(),
         modules: &profile.modules,
-        windows: windows(profile, options)
-            .iter()
-            .map(|view| WindowReport::of(profile, view, &sites))
-            .collect(),
-        threads: profile.threads.iter().map(|thread| Thread::of(profile, thread)).collect(),
+        selection: SelectionReport::of(&options.selection),
+        windows,
+        threads,
+        frames: frames.frames,
         losses: &profile.losses,
         sum_mismatches: mismatches(profile),
     };
@@ -53,6 +59,44 @@ pub fn json(profile: &Profile, options: &Options) -> String {
     json
 }
 
+/// The frames of a report, each once.
+#[derive(Default)]
+struct FrameTable<'p> {
+    frames: Vec<Frame<'p>>,
+    known: FxHashMap<(LocationId, usize), usize>,
+}
+
+impl<'p> FrameTable<'p> {
+    fn index(&mut self, profile: &'p Profile, frame: &frame::Frame<'p>) -> usize {
+        *self.known.entry((frame.location, frame.line_index)).or_insert_with(|| {
+            self.frames.push(Frame::of(profile, frame));
+            self.frames.len() - 1
+        })
+    }
+}
+
+/// What was asked for: patterns as they were given.
+#[derive(Serialize)]
+struct SelectionReport<'o> {
+    windows: &'o [String],
+    under: Vec<&'o str>,
+    filter: Vec<&'o str>,
+    exclude: Vec<&'o str>,
+    root: Vec<&'o str>,
+}
+
+impl<'o> SelectionReport<'o> {
+    fn of(selection: &'o Selection) -> Self {
+        Self {
+            windows: &selection.windows,
+            under: selection.under.iter().map(|pattern| pattern.as_str()).collect(),
+            filter: selection.filter.iter().map(|pattern| pattern.as_str()).collect(),
+            exclude: selection.exclude.iter().map(|pattern| pattern.as_str()).collect(),
+            root: selection.root.iter().map(|pattern| pattern.as_str()).collect(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Report<'p> {
     schema: &'static str,
@@ -60,8 +104,10 @@ struct Report<'p> {
     environment: &'p Environment,
     images: Vec<Image<'p>>,
     modules: &'p [Module],
+    selection: SelectionReport<'p>,
     windows: Vec<WindowReport<'p>>,
-    threads: Vec<Thread<'p>>,
+    threads: Vec<Thread>,
+    frames: Vec<Frame<'p>>,
     losses: &'p Losses,
     sum_mismatches: Vec<Mismatch<'p>>,
 }
@@ -99,6 +145,8 @@ struct WindowReport<'p> {
     entries: u64,
     iterations: u64,
     iterations_told: bool,
+    /// By run of the program; empty when there was one.
+    iterations_per_repeat: &'p [u64],
     unfinished: bool,
     crossed_ends: u64,
     stray_ends: u64,
@@ -108,11 +156,18 @@ struct WindowReport<'p> {
     #[serde(flatten)]
     counted: Counted,
     captures: Captures,
+    /// What the selection does not hold of it.
+    left_out: LeftOut,
     rows: Vec<RowReport<'p>>,
 }
 
 impl<'p> WindowReport<'p> {
-    fn of(profile: &'p Profile, view: &WindowView<'p>, sites: &CallSites<'_>) -> Self {
+    fn of(
+        profile: &'p Profile,
+        view: &WindowView<'p>,
+        sites: &CallSites<'p>,
+        frames: &mut FrameTable<'p>,
+    ) -> Self {
         let window = view.window;
         Self {
             name: &window.name,
@@ -122,6 +177,7 @@ impl<'p> WindowReport<'p> {
             entries: window.entries,
             iterations: window.iterations,
             iterations_told: window.iterations_told,
+            iterations_per_repeat: &window.iterations_per_repeat,
             unfinished: window.unfinished,
             crossed_ends: window.crossed_ends,
             stray_ends: window.stray_ends,
@@ -130,7 +186,13 @@ impl<'p> WindowReport<'p> {
             lost: window.lost,
             counted: Counted::of(view.counts, window),
             captures: Captures::of(view.captures),
-            rows: view.rows.iter().map(|row| RowReport::of(profile, view, row, sites)).collect(),
+            left_out: LeftOut {
+                not_under_stacks: view.left_out.not_under_stacks,
+                not_under: view.left_out.not_under,
+                filtered_stacks: view.left_out.filtered_stacks,
+                filtered: view.left_out.filtered,
+            },
+            rows: view.rows.iter().map(|row| RowReport::of(profile, view, row, sites, frames)).collect(),
         }
     }
 }
@@ -211,6 +273,14 @@ impl Captures {
 }
 
 #[derive(Serialize)]
+struct LeftOut {
+    not_under_stacks: u64,
+    not_under: Counts,
+    filtered_stacks: u64,
+    filtered: Counts,
+}
+
+#[derive(Serialize)]
 struct RowReport<'p> {
     #[serde(flatten)]
     counted: Counted,
@@ -219,41 +289,51 @@ struct RowReport<'p> {
     entries: Option<u64>,
     first_entry: Option<u64>,
     last_entry: Option<u64>,
+    /// By run of the program; empty when there was one.
+    repeats: Vec<RepeatValue>,
+    unstable: bool,
     capture: Capture,
     cut_reason: Option<&'p str>,
-    call_site: Option<CallSite<'p>>,
-    frames: Vec<Frame<'p>>,
+    /// Callers were left out (`under`).
+    trimmed: bool,
+    /// Index into the report's frames.
+    call_site: Option<usize>,
+    /// Where it stands in the stack.
+    call_site_position: Option<usize>,
+    /// Indices into the report's frames, leaf first.
+    stack: Vec<usize>,
 }
 
 impl<'p> RowReport<'p> {
-    fn of(profile: &'p Profile, view: &WindowView<'p>, row: &RowView<'p>, sites: &CallSites<'_>) -> Self {
+    fn of(
+        profile: &'p Profile,
+        view: &WindowView<'p>,
+        row: &RowView<'p>,
+        sites: &CallSites<'p>,
+        frames: &mut FrameTable<'p>,
+    ) -> Self {
         let counts = row.row.counts;
         let share = match view.counts.allocations {
             0 => 0.0,
             all => counts.allocations as f64 / all as f64,
         };
+        let site = row.call_site(profile, sites);
         Self {
             counted: Counted::of(counts, view.window),
             share,
             entries: row.row.entries,
             first_entry: row.row.first_entry,
             last_entry: row.row.last_entry,
+            repeats: row.row.repeats.clone(),
+            unstable: row.row.is_unstable(view.window),
             capture: row.stack.capture,
             cut_reason: known(&row.stack.cut_reason),
-            call_site: row
-                .call_site(profile, sites)
-                .map(|(at, frame)| CallSite { frame: at, of: Frame::of(&frame) }),
-            frames: frames(profile, row.stack).map(|frame| Frame::of(&frame)).collect(),
+            trimmed: row.is_trimmed,
+            call_site: site.map(|(_, frame)| frames.index(profile, &frame)),
+            call_site_position: site.map(|(at, _)| at),
+            stack: row.frames(profile).map(|frame| frames.index(profile, &frame)).collect(),
         }
     }
-}
-
-/// The frame of a call site, and its index among the row's frames.
-#[derive(Serialize)]
-struct CallSite<'p> {
-    frame: usize,
-    #[serde(flatten)]
-    of: Frame<'p>,
 }
 
 /// A logical frame; what is unknown is `null`.
@@ -266,14 +346,14 @@ struct Frame<'p> {
     inlined: bool,
     kind: FrameKind,
     is_folded: bool,
-    /// The module's path.
-    module: Option<&'p str>,
+    /// Index into the report's modules.
+    module: Option<usize>,
     /// The SVMA; the AVMA outside of modules.
     address: u64,
 }
 
 impl<'p> Frame<'p> {
-    fn of(frame: &frame::Frame<'p>) -> Self {
+    fn of(profile: &'p Profile, frame: &frame::Frame<'p>) -> Self {
         let function = frame.function;
         Self {
             function: function.and_then(|function| known(&function.name)),
@@ -283,27 +363,28 @@ impl<'p> Frame<'p> {
             inlined: frame.inlined,
             kind: frame.kind,
             is_folded: function.is_some_and(|function| function.is_folded),
-            module: frame.module.map(|module| module.path.as_str()),
+            module: profile.locations.get(frame.location).and_then(|location| location.module),
             address: frame.address,
         }
     }
 }
 
 #[derive(Serialize)]
-struct Thread<'p> {
+struct Thread {
     /// Index into the report's images.
     image: usize,
     lives: u64,
-    name: &'p str,
-    last_name: &'p str,
-    start: Option<Frame<'p>>,
-    totals: Vec<Total<'p>>,
+    name: String,
+    last_name: String,
+    /// Index into the report's frames.
+    start: Option<usize>,
+    totals: Vec<Total>,
 }
 
 #[derive(Serialize)]
-struct Total<'p> {
+struct Total {
     /// The window's name.
-    window: &'p str,
+    window: String,
     /// Index into the report's images, of the window's image.
     image: usize,
     allocations: u64,
@@ -312,13 +393,13 @@ struct Total<'p> {
     freed_bytes: u64,
 }
 
-impl<'p> Thread<'p> {
-    fn of(profile: &'p Profile, thread: &'p ThreadLife) -> Self {
-        let outermost = |at: LocationId| location_frames(profile, at).last().map(|frame| Frame::of(&frame));
+impl Thread {
+    fn of<'p>(profile: &'p Profile, thread: &'p ThreadLife, frames: &mut FrameTable<'p>) -> Self {
+        let start = thread.start.and_then(|at| location_frames(profile, at).last());
         let total = |(&id, total): (&WindowId, &ThreadTotal)| {
             let window = profile.windows.get(id);
             Total {
-                window: window.map_or("", |window| &window.name),
+                window: window.map_or_else(String::new, |window| window.name.clone()),
                 image: window.map_or(0, |window| window.image),
                 allocations: total.allocations,
                 bytes: total.bytes,
@@ -329,9 +410,9 @@ impl<'p> Thread<'p> {
         Self {
             image: thread.image,
             lives: thread.lives,
-            name: &thread.name,
-            last_name: &thread.last_name,
-            start: thread.start.and_then(outermost),
+            name: thread.name.clone(),
+            last_name: thread.last_name.clone(),
+            start: start.map(|frame| frames.index(profile, &frame)),
             totals: thread.totals.iter().map(total).collect(),
         }
     }

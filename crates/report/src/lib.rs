@@ -1,10 +1,10 @@
-//! Reports: a profile as text for people and as JSON for programs.
+//! Reports: a profile as text for people, and in forms that programs read.
 //!
 //! Every form is one file with one function of a profile and [`Options`], which returns the whole report:
-//! [`text`](mod@text), [`json`](mod@json); [`summary`](mod@summary) is the one line that ends a run. The same profile
-//! and options give the same bytes.
+//! [`text`](mod@text), [`json`](mod@json), [`folded`](mod@folded), [`csv`](mod@csv); [`summary`](mod@summary) is the one
+//! line that ends a run. The same profile and options give the same bytes.
 //!
-//! This crate does *not* read or write files and does not look at the terminal; whether to colour is an option. What a
+//! This crate does *not* read or write files and does not look at the terminal; colours and width are options. What a
 //! profile holds is data: names are escaped, so that they cannot command a terminal ([`escape`](mod@escape)). The
 //! caller owes a profile whose indices are valid (one that was read from a file is); what an invalid one refers to is
 //! left out.
@@ -25,14 +25,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod csv;
 pub mod escape;
+pub mod folded;
 mod frame;
 pub mod json;
 mod loss;
 mod number;
 mod options;
+mod path;
+mod short_name;
 pub mod summary;
 pub mod text;
-mod window;
+mod width;
 
-pub use options::Options;
+pub use options::{Layout, Options};

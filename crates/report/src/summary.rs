@@ -3,26 +3,33 @@
 //! ```text
 //! 2 windows, 1,204,000 allocations, 61 stacks, all complete
 //! 1 window, 15,000 allocations, 8 stacks, 99.98 % complete, 3 cut; not recorded: 1 allocation from signal handlers …
+//! 3 runs: 2 windows, 3,612,000 allocations, 61 stacks, 2 unstable, all complete
 //! ```
+//!
+//! Of several runs the allocations are those of all of them; *unstable* are stacks that did not allocate the same per
+//! iteration in every run.
 
 use std::collections::BTreeSet;
 
-use heaptally_profile::model::{Profile, WindowKind};
+use heaptally_profile::model::Profile;
 use heaptally_profile::total::CaptureEvents;
+use heaptally_profile::view::is_in_background;
 
 use crate::loss::phrases;
 use crate::number::{count, counted, fine_share};
-use crate::window::has_named_windows;
 
 /// The summary of a profile, without a line feed. An automatic `process` window beside others is left out.
 pub fn summary(profile: &Profile) -> String {
-    let has_named = has_named_windows(profile);
-    let is_counted = |kind: WindowKind| kind != WindowKind::Automatic || !has_named;
+    let is_counted: Vec<bool> =
+        profile.windows.iter().map(|window| !is_in_background(profile, window)).collect();
     let mut windows = 0;
     let mut captures = CaptureEvents::default();
     let mut lost = 0_u64;
-    for (window, window_captures) in profile.windows.iter().zip(profile.window_captures()) {
-        if is_counted(window.kind) {
+    let window_captures = profile.window_captures();
+    for ((window, window_captures), &is_counted) in
+        profile.windows.iter().zip(window_captures).zip(&is_counted)
+    {
+        if is_counted {
             windows += 1;
             captures.complete = captures.complete.saturating_add(window_captures.complete);
             captures.frame_pointer = captures.frame_pointer.saturating_add(window_captures.frame_pointer);
@@ -30,19 +37,35 @@ pub fn summary(profile: &Profile) -> String {
             lost = lost.saturating_add(window.lost);
         }
     }
-    let rows =
-        profile.rows.iter().filter(|row| profile.windows.get(row.window).is_some_and(|w| is_counted(w.kind)));
-    let stacks: BTreeSet<_> = rows.map(|row| row.stack).collect();
+    let rows = profile.rows.iter().filter(|row| is_counted.get(row.window).copied().unwrap_or(false));
+    let mut stacks = BTreeSet::new();
+    let mut unstable = BTreeSet::new();
+    for row in rows {
+        stacks.insert(row.stack);
+        if profile.windows.get(row.window).is_some_and(|window| row.is_unstable(window)) {
+            unstable.insert(row.stack);
+        }
+    }
 
     let mut parts = vec![
         counted(windows, "window", "windows"),
         counted(captures.total(), "allocation", "allocations"),
         counted(stacks.len() as u64, "stack", "stacks"),
     ];
+    let runs = profile.environment.runs();
+    if runs > 1 && !stacks.is_empty() {
+        parts.push(match unstable.len() as u64 {
+            0 => "all stable".to_owned(),
+            unstable => format!("{} unstable", count(unstable)),
+        });
+    }
     if captures.total() > 0 {
         parts.extend(capture_parts(&captures));
     }
     let mut line = parts.join(", ");
+    if runs > 1 {
+        line.insert_str(0, &format!("{} runs: ", count(runs)));
+    }
     let mut losses = phrases(&profile.losses);
     // The losses say why; windows may know of some that they do not.
     if lost > 0 && losses.is_empty() {

@@ -1,402 +1,232 @@
 //! The report for people.
 //!
 //! ```text
-//! window "parse"   1,000 iterations   76.00 allocs/iter   4,138 B/iter   0 live at end   76,000 allocations, 4,138,000 B
+//! window "parse"   1,000 iterations   76.00 allocs/iter   4,138 B/iter   0 live at end
+//!   76,000 allocations of 4,138,000 B: 76,000 freed while it was open, 0 later, 0 still live at exit
 //!
 //!   allocs/iter  B/iter   share  call site
 //!         40.00   1,920  52.6 %  Header::push_value  src/header.rs:88
-//!                                  malloc
-//!                                  alloc::raw_vec::finish_grow  library/alloc/src/raw_vec.rs:500
-//!                                  Header::push_value  src/header.rs:88 (inlined)
-//!                                  walk  src/tree.rs:12  × 3,000
-//!                                  main  src/main.rs:5
+//!                                  calls alloc::vec::Vec<T>::push (inlined), from parse_line (inlined) ← parse ← main
 //! ```
 //!
-//! Frames stand leaf first. A frame that follows itself is shown once with its number; so are up to eight frames that
-//! take turns at least three times. Nothing depends on the width of the terminal.
+//! A line is a stack, a call site, a function or a part of a tree, as [`Layout`] says. In the short form frames that the
+//! rules list are folded, and of many callers the middle is; `full` shows every frame on a line of its own. Recursion
+//! is shown once, with how often it is there. Names are whole unless there is a width to keep.
 
-use std::collections::HashSet;
+mod ending;
+mod function;
+mod group;
+mod head;
+mod page;
+mod recursion;
+mod stack;
+mod table;
+mod tree;
 
-use heaptally_profile::call_site::{CallSites, Rules};
-use heaptally_profile::model::{Capture, Profile};
-use heaptally_profile::total::{CaptureEvents, Sum};
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::model::{Profile, Row};
+use heaptally_profile::view::{RowView, WindowView};
+use rustc_hash::FxHashMap;
 
 use crate::Options;
 use crate::escape::escape;
-use crate::frame::frames;
-use crate::loss::phrases;
-use crate::number::{bytes_per_iteration, count, counted, fine_share, per_iteration, share};
-use crate::window::{RowView, WindowView, windows};
+use crate::number::{count, counted};
+use crate::options::Layout;
+use page::Page;
+use table::{Columns, Place, Table};
 
-/// The longest sequence of frames that is looked for as recursion.
-const LONGEST_CYCLE: usize = 8;
+/// What the parts of a report are made from.
+pub(crate) struct Context<'a> {
+    profile: &'a Profile,
+    options: &'a Options,
+    sites: &'a CallSites<'a>,
+}
 
 /// The report of a profile.
 pub fn text(profile: &Profile, options: &Options) -> String {
-    let mut report = Report { profile, options, out: String::new() };
-    let views = windows(profile, options);
-    report.missing_windows();
+    let sites = CallSites::new(profile, &options.rules);
+    let context = Context { profile, options, sites: &sites };
+    let view = options.view(profile, &sites);
+    let mut page = Page::new(options.color);
+    missing_windows(&mut page, &context);
     if profile.windows.is_empty() {
-        report.line("no window was opened");
+        page.line("no window was opened");
     }
-    let sites = CallSites::new(profile, Rules::embedded());
-    for (at, view) in views.iter().enumerate() {
+    let (background, windows): (Vec<_>, Vec<_>) =
+        view.windows.iter().partition(|window| window.in_background);
+    head::background(&mut page, &context, &background);
+    let (windows, more) = windows.split_at(limited(windows.len(), options.limit));
+    for (at, window) in windows.iter().enumerate() {
         if at > 0 {
-            report.line("");
+            page.line("");
         }
-        report.window(view, &sites);
+        head::head(&mut page, &context, window);
+        rows(&mut page, &context, window);
     }
-    report.captures(&views);
-    report.losses();
-    report.warnings();
-    report.out
-}
-
-/// A report that is being written.
-struct Report<'a> {
-    profile: &'a Profile,
-    options: &'a Options,
-    out: String,
-}
-
-impl Report<'_> {
-    fn line(&mut self, line: &str) {
-        self.out.push_str(line.trim_end());
-        self.out.push('\n');
-    }
-
-    /// A line that begins a part.
-    fn head(&mut self, line: &str) {
-        if self.options.color {
-            self.line(&format!("\x1b[1m{line}\x1b[0m"));
-        } else {
-            self.line(line);
-        }
-    }
-
-    fn missing_windows(&mut self) {
-        let missing = self.options.missing_windows(self.profile);
-        if missing.is_empty() {
-            return;
-        }
-        let quoted = |names: &mut dyn Iterator<Item = &str>| {
-            names.map(|name| format!("\"{}\"", escape(name))).collect::<Vec<_>>().join(", ")
-        };
-        let there = quoted(&mut self.profile.windows.iter().map(|window| window.name.as_str()));
-        let there = if there.is_empty() { "there is none".to_owned() } else { format!("there is {there}") };
-        self.line(&format!("no window {}; {there}", quoted(&mut missing.into_iter())));
-    }
-
-    fn window(&mut self, view: &WindowView<'_>, sites: &CallSites<'_>) {
-        let head = self.window_head(view);
-        self.head(&head);
-        for note in self.window_notes(view) {
-            self.line(&format!("  {note}"));
-        }
-        if view.in_background {
-            let name = escape(&view.window.name);
-            self.line(&format!("  before the first window; its stacks are shown with --window {name}"));
-            return;
-        }
-        self.line("");
-        if view.rows.is_empty() {
-            self.line("  nothing was allocated in it");
-            return;
-        }
-        self.rows(view, sites);
-    }
-
-    fn window_head(&self, view: &WindowView<'_>) -> String {
-        let WindowView { window, counts, .. } = view;
-        let mut parts = vec![format!("window \"{}\"", escape(&window.name))];
-        if let Some(image) = view.image.filter(|_| self.profile.images.len() > 1) {
-            parts[0].push_str(&format!(" of {}", escape(&image.label)));
-        }
-        parts.push(if window.iterations_told {
-            counted(window.iterations, "iteration", "iterations")
-        } else {
-            counted(window.entries, "entry", "entries")
-        });
-        parts.push(format!("{} allocs/iter", per_iteration(window.per_iteration(counts.allocations))));
-        parts.push(format!("{} B/iter", bytes_per_iteration(window.per_iteration(counts.bytes))));
-        if self.profile.environment.lifetimes {
-            parts.push(match counts.live() {
-                0 => "0 live at end".to_owned(),
-                live => format!("{} live at end ({} B)", count(live), count(counts.live_bytes())),
-            });
-        }
-        let allocations = counted(counts.allocations, "allocation", "allocations");
-        parts.push(format!("{allocations}, {} B", count(counts.bytes)));
-        parts.join("   ")
-    }
-
-    /// What else is to be known of a window.
-    fn window_notes(&self, view: &WindowView<'_>) -> Vec<String> {
-        let WindowView { window, counts, .. } = view;
-        let mut notes = Vec::new();
-        if window.unfinished {
-            let image = self.profile.images.get(window.image);
-            let how = if image.is_some_and(|image| image.replaced) {
-                "another program replaced this one (exec)"
-            } else {
-                "the program ended"
-            };
-            notes.push(format!("still open when {how}"));
-        }
-        if window.iterations_told && window.entries != 1 {
-            notes.push(format!("entered {}", counted(window.entries, "time", "times")));
-        }
-        if window.crossed_ends > 0 {
-            notes.push(format!(
-                "{} while another window was the innermost one",
-                counted(window.crossed_ends, "end", "ends")
-            ));
-        }
-        if window.stray_ends > 0 {
-            notes.push(format!("{} while it was not open", counted(window.stray_ends, "end", "ends")));
-        }
-        if window.lost > 0 {
-            let lost = counted(window.lost, "more allocation", "more allocations");
-            notes.push(format!("{lost} whose stack was not recorded"));
-        }
-        if counts.failed > 0 {
-            notes.push(format!("{} that returned no memory", counted(counts.failed, "call", "calls")));
-        }
-        if let Some(peak) = window.peak_bytes {
-            let bound = match window.peak_uncertainty_bytes {
-                0 => String::new(),
-                bound => format!(" ± {}", count(bound)),
-            };
-            notes.push(format!("peak of live bytes {}{bound} B", count(peak)));
-        }
-        notes
-    }
-
-    fn rows(&mut self, view: &WindowView<'_>, sites: &CallSites<'_>) {
-        let shown = match self.options.limit {
-            0 => view.rows.len(),
-            limit => limit.min(view.rows.len()),
-        };
-        let (shown, hidden) = view.rows.split_at(shown);
-        let cells = |allocations: u64, bytes: u64| {
-            [
-                per_iteration(view.window.per_iteration(allocations)),
-                bytes_per_iteration(view.window.per_iteration(bytes)),
-                share(allocations, view.counts.allocations),
-            ]
-        };
-        let mut table: Vec<[String; 3]> = vec![["allocs/iter", "B/iter", "share"].map(str::to_owned)];
-        table.extend(shown.iter().map(|row| cells(row.row.counts.allocations, row.row.counts.bytes)));
-        if !hidden.is_empty() {
-            let sum = |of: fn(&RowView<'_>) -> u64| hidden.iter().map(of).fold(0, u64::saturating_add);
-            table.push(cells(sum(|row| row.row.counts.allocations), sum(|row| row.row.counts.bytes)));
-        }
-        let widths: [usize; 3] = std::array::from_fn(|column| {
-            table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-        });
-        let mut lines = table.iter().map(|[allocations, bytes, share]| {
-            format!("  {allocations:>0$}  {bytes:>1$}  {share:>2$}  ", widths[0], widths[1], widths[2])
-        });
-        let indent = " ".repeat(2 + widths.iter().sum::<usize>() + 3 * 2);
-
-        let header = lines.next().unwrap_or_default();
-        self.line(&format!("{header}call site"));
-        for (row, cells) in shown.iter().zip(&mut lines) {
-            let site = row.call_site(self.profile, sites);
-            let site = site.map_or_else(|| "unknown".to_owned(), |(_, frame)| frame.name_and_source());
-            self.line(&format!("{cells}{site}"));
-            if let Some(facts) = facts(self.profile, view, row) {
-                self.line(&format!("{indent}{facts}"));
-            }
-            for frame in stack_lines(self.profile, row) {
-                self.line(&format!("{indent}  {frame}"));
-            }
-        }
-        if let Some(cells) = lines.next() {
-            let more = counted(hidden.len() as u64, "more stack", "more stacks");
-            self.line(&format!("{cells}{more}; all are shown with --limit 0"));
-        }
-    }
-
-    /// How well the stacks were walked, over the windows that are shown.
-    fn captures(&mut self, views: &[WindowView<'_>]) {
-        let mut sum = CaptureEvents::default();
-        for view in views {
-            sum.add(Capture::Complete, view.captures.complete);
-            sum.add(Capture::FramePointer, view.captures.frame_pointer);
-            sum.add(Capture::Cut, view.captures.cut);
-        }
-        if sum.total() == 0 {
-            return;
-        }
-        let part =
-            |part: u64, words: &str| format!("{} {words} ({})", count(part), fine_share(part, sum.total()));
-        self.line("");
-        if sum.complete == sum.total() {
-            self.line(&format!("captured: all {} complete", count(sum.total())));
-            return;
-        }
-        self.line(&format!(
-            "captured: {}, {}, {}",
-            part(sum.complete, "complete"),
-            part(sum.frame_pointer, "by frame pointer"),
-            part(sum.cut, "cut")
+    if !more.is_empty() {
+        let allocations = more.iter().map(|view| view.counts.allocations).fold(0, u64::saturating_add);
+        page.line("");
+        page.line(&format!(
+            "{} with {}; --limit 0 shows all, --window NAME one",
+            counted(more.len() as u64, "more window", "more windows"),
+            counted(allocations, "allocation", "allocations"),
         ));
     }
-
-    fn losses(&mut self) {
-        let mut lines = phrases(&self.profile.losses);
-        for mismatch in self.profile.check_sums() {
-            let name = self.profile.windows.get(mismatch.window).map_or("", |window| &window.name);
-            let what = match mismatch.sum {
-                Sum::Allocations => "allocations",
-                Sum::Bytes => "bytes",
-                Sum::Freed => "frees",
-                Sum::FreedBytes => "freed bytes",
-            };
-            lines.push(format!(
-                "{what} of window \"{}\" do not add up: {} by stacks, {} by threads",
-                escape(name),
-                count(mismatch.rows),
-                count(mismatch.threads)
-            ));
-        }
-        self.part("not recorded", &lines);
-    }
-
-    fn warnings(&mut self) {
-        let mut lines = Vec::new();
-        for image in &self.profile.images {
-            if !image.in_path && !image.replaced {
-                lines.push(format!(
-                    "{}: its malloc was not the recorder's, nothing was counted",
-                    escape(&image.label)
-                ));
-            }
-            for warning in &image.warnings {
-                lines.push(format!("{}: {}", escape(&image.label), escape(warning)));
-            }
-        }
-        for module in &self.profile.modules {
-            if let Some(problem) = &module.symbol_problem {
-                lines.push(format!("{}: {}", escape(&module.path), escape(problem)));
-            }
-        }
-        let mut seen = HashSet::new();
-        lines.retain(|line| seen.insert(line.clone()));
-        self.part("warnings", &lines);
-    }
-
-    /// A titled list, left out when it is empty.
-    fn part(&mut self, title: &str, lines: &[String]) {
-        if lines.is_empty() {
-            return;
-        }
-        self.line("");
-        self.head(title);
-        for line in lines {
-            self.line(&format!("  {line}"));
-        }
-    }
+    ending::ending(&mut page, &context, &view);
+    page.text()
 }
 
-/// What else is to be known of a row, if anything.
-fn facts(profile: &Profile, view: &WindowView<'_>, row: &RowView<'_>) -> Option<String> {
-    let counts = &row.row.counts;
-    let mut facts = Vec::new();
-    if counts.reallocs > 0 {
-        let by = counted(counts.reallocs, "realloc", "reallocs");
-        let (moved, stayed) = (count(counts.reallocs_moved), count(counts.reallocs_in_place));
-        facts.push(format!("{by} ({moved} moved, {stayed} in place)"));
+/// The first call sites of each window, for the end of a run. At most `limit` windows and stacks of each.
+pub fn brief(profile: &Profile, options: &Options) -> String {
+    let sites = CallSites::new(profile, &options.rules);
+    let context = Context { profile, options, sites: &sites };
+    let view = options.view(profile, &sites);
+    let mut page = Page::new(options.color);
+    let windows = view.windows.iter().filter(|view| !view.in_background && !view.rows.is_empty());
+    for window in windows.take(options.limit) {
+        page.head(&head::line(&context, window));
+        let shown = limited(window.rows.len(), options.limit);
+        let columns = Columns::of(window.window, options.sort, window.counts);
+        let mut table = Table::new(columns.titles(), "call site");
+        let lines = lines(&context, &window.rows.iter().collect::<Vec<_>>());
+        for line in lines.iter().take(shown) {
+            table.push(columns.cells(&line.row.row.counts));
+        }
+        let place = Place::of(&table, options.width);
+        for (cells, line) in table.lines().skip(1).zip(&lines) {
+            page.row(&cells, &stack::site(&context, &line.row, place.room), place);
+        }
     }
-    if counts.temporary > 0 {
-        facts.push(format!("{} temporary", count(counts.temporary)));
-    }
-    if profile.environment.lifetimes && counts.live() > 0 {
-        facts.push(format!("{} live at end ({} B)", count(counts.live()), count(counts.live_bytes())));
-    }
-    if counts.failed > 0 {
-        facts.push(format!("{} failed", count(counts.failed)));
-    }
-    if counts.reallocs_to_zero > 0 {
-        facts.push(counted(counts.reallocs_to_zero, "realloc to 0", "reallocs to 0"));
-    }
-    if let Some(entries) = row.row.entries.filter(|entries| *entries != view.window.entries) {
-        let range = match (row.row.first_entry, row.row.last_entry) {
-            (Some(first), Some(last)) if first == last => format!(": number {}", count(first)),
-            (Some(first), Some(last)) => format!(": numbers {} to {}", count(first), count(last)),
-            _ => String::new(),
-        };
-        facts.push(format!("in {} of {} entries{range}", count(entries), count(view.window.entries)));
-    }
-    (!facts.is_empty()).then(|| format!("[{}]", facts.join("; ")))
+    page.text()
 }
 
-/// The lines of a stack, leaf first.
-fn stack_lines(profile: &Profile, row: &RowView<'_>) -> Vec<String> {
-    let lines: Vec<String> = frames(profile, row.stack)
-        .map(|frame| match frame.mark() {
-            Some(mark) => format!("{} {mark}", frame.name_and_source()),
-            None => frame.name_and_source(),
-        })
-        .collect();
-    let mut folded = fold_recursion(&lines);
-    if row.stack.capture == Capture::Cut {
-        let reason = match row.stack.cut_reason.as_str() {
-            "" => "the walk stopped here",
-            reason => reason,
-        };
-        folded.push(format!("(cut: {})", escape(reason)));
+fn missing_windows(page: &mut Page, context: &Context<'_>) {
+    let missing = context.options.selection.missing_windows(context.profile);
+    if missing.is_empty() {
+        return;
     }
-    folded
+    let quoted = |names: &mut dyn Iterator<Item = &str>| {
+        names.map(|name| format!("\"{}\"", escape(name))).collect::<Vec<_>>().join(", ")
+    };
+    let there = quoted(&mut context.profile.windows.iter().map(|window| window.name.as_str()));
+    let there = if there.is_empty() { "there is none".to_owned() } else { format!("there is {there}") };
+    page.line(&format!("no window {}; {there}", quoted(&mut missing.into_iter())));
 }
 
-/// Shows what repeats once, with how often it is there.
-fn fold_recursion(lines: &[String]) -> Vec<String> {
-    let mut folded = Vec::new();
-    let mut rest = lines;
-    while !rest.is_empty() {
-        let cycle = (1..=LONGEST_CYCLE.min(rest.len() / 2)).find_map(|len| {
-            let (cycle, _) = rest.split_at(len);
-            let times = rest.chunks_exact(len).take_while(|chunk| *chunk == cycle).count();
-            let least = if len == 1 { 2 } else { 3 };
-            (times >= least).then_some((len, times))
+fn rows<'p>(page: &mut Page, context: &Context<'p>, window: &WindowView<'p>) {
+    page.line("");
+    if window.rows.is_empty() {
+        page.line(if context.options.selection.takes_all_stacks() {
+            "  nothing was allocated in it"
+        } else {
+            "  no stack of it is looked at"
         });
-        let (len, times) = cycle.unwrap_or((1, 1));
-        let (shown, _) = rest.split_at(len);
-        match (shown, times) {
-            (_, 1) => folded.extend_from_slice(shown),
-            ([one], times) => folded.push(format!("{one}  × {}", count(times as u64))),
-            (several, times) => {
-                folded.extend_from_slice(several);
-                folded.push(format!("(the {len} frames above × {})", count(times as u64)));
-            }
-        }
-        rest = rest.get(len * times..).unwrap_or_default();
+        return;
     }
-    folded
+    match context.options.layout {
+        Layout::Stack => stacks(page, context, window),
+        Layout::Site => group::sites(page, context, window),
+        Layout::Function => group::functions(page, context, window),
+        Layout::TopDown => tree::tree(page, context, window, tree::Direction::TopDown),
+        Layout::BottomUp => tree::tree(page, context, window, tree::Direction::BottomUp),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::fold_recursion;
+/// A line of the table of stacks.
+struct Line<'p> {
+    row: RowView<'p>,
+    /// How many stacks it stands for.
+    stacks: u64,
+}
 
-    fn fold(lines: &str) -> Vec<String> {
-        fold_recursion(&lines.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+/// A line for each stack; in the short form, for those that look the same. Those that one entry alone had stand apart:
+/// per iteration they mean nothing.
+fn stacks<'p>(page: &mut Page, context: &Context<'p>, window: &WindowView<'p>) {
+    let is_once =
+        |row: &&RowView<'_>| window.window.entries > 1 && row.row.entries == Some(1) && !row.is_trimmed;
+    let (once, often): (Vec<_>, Vec<_>) = window.rows.iter().partition(is_once);
+    let columns = Columns::of(window.window, context.options.sort, window.counts);
+    if !often.is_empty() {
+        stack_table(page, context, window, &columns, lines(context, &often));
     }
+    if !once.is_empty() {
+        if !often.is_empty() {
+            page.line("");
+        }
+        page.line(&format!("  {}", once_title(once.iter().map(|row| &*row.row))));
+        stack_table(page, context, window, &columns.totals(), lines(context, &once));
+    }
+}
 
-    #[test]
-    fn a_frame_that_follows_itself_is_shown_once() {
-        assert_eq!(fold("a b b b c"), ["a", "b  × 3", "c"]);
-        assert_eq!(fold("a b c"), ["a", "b", "c"]);
-        assert_eq!(fold(""), [""; 0]);
-        assert_eq!(fold(&"x ".repeat(3000)), ["x  × 3,000"]);
+fn lines<'p>(context: &Context<'p>, rows: &[&RowView<'p>]) -> Vec<Line<'p>> {
+    let mut lines: Vec<Line<'p>> = Vec::new();
+    let mut known: FxHashMap<stack::StackKey, usize> = FxHashMap::default();
+    for row in rows {
+        let key = (!context.options.full).then(|| stack::Parts::of(context, row).key(row.stack.capture));
+        if let Some(line) = key.as_ref().and_then(|key| known.get(key)).and_then(|&at| lines.get_mut(at)) {
+            line.row.join(row);
+            line.stacks += 1;
+            continue;
+        }
+        if let Some(key) = key {
+            known.insert(key, lines.len());
+        }
+        lines.push(Line { row: (*row).clone(), stacks: 1 });
     }
+    // Equal ones stay in the order of their first stacks.
+    lines.sort_by_key(|line| std::cmp::Reverse(context.options.sort.key(&line.row.row.counts)));
+    lines
+}
 
-    #[test]
-    fn frames_that_take_turns_are_shown_once() {
-        assert_eq!(fold("m a b a b a b z"), ["m", "a", "b", "(the 2 frames above × 3)", "z"]);
-        assert_eq!(fold("a b a b"), ["a", "b", "a", "b"]);
-        assert_eq!(fold("a b b a b b a b b"), ["a", "b", "b", "(the 3 frames above × 3)"]);
+/// `first entry only: 6 allocations, 480 B`.
+fn once_title<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
+    let (mut allocations, mut bytes, mut all_first) = (0_u64, 0_u64, true);
+    for row in rows {
+        allocations = allocations.saturating_add(row.counts.allocations);
+        bytes = bytes.saturating_add(row.counts.bytes);
+        all_first &= row.first_entry == Some(1);
     }
+    let which = if all_first { "first entry only" } else { "in one entry only" };
+    format!("{which}: {}, {} B", counted(allocations, "allocation", "allocations"), count(bytes))
+}
+
+fn stack_table(
+    page: &mut Page,
+    context: &Context<'_>,
+    window: &WindowView<'_>,
+    columns: &Columns,
+    lines: Vec<Line<'_>>,
+) {
+    let options = context.options;
+    let is_large = |line: &Line<'_>| columns.reaches(&line.row.row.counts, options.min);
+    let (large, small): (Vec<_>, Vec<_>) = lines.into_iter().partition(is_large);
+    let (shown, hidden) = large.split_at(limited(large.len(), options.limit));
+    let mut table = Table::new(columns.titles(), "call site");
+    for line in shown {
+        table.push(columns.cells(&line.row.row.counts));
+    }
+    let rest = [(hidden, "; --limit 0 shows all"), (&small[..], " below --min")];
+    let rest = rest.into_iter().filter(|(lines, _)| !lines.is_empty());
+    for (lines, _) in rest.clone() {
+        table.push(columns.cells(&table::sum(lines.iter().map(|line| &line.row.row.counts))));
+    }
+    let place = Place::of(&table, options.width);
+    let mut texts = table.lines();
+    page.line(&texts.next().unwrap_or_default());
+    for line in shown {
+        let cells = texts.next().unwrap_or_default();
+        page.row(&cells, &stack::site(context, &line.row, place.room), place);
+        for detail in stack::details(context, window, &line.row, line.stacks, place.room) {
+            page.detail(&detail, place);
+        }
+    }
+    for (lines, why) in rest {
+        let more = counted(lines.iter().map(|line| line.stacks).sum(), "more stack", "more stacks");
+        page.line(&format!("{}{more}{why}", texts.next().unwrap_or_default()));
+    }
+}
+
+/// How many of `all` are shown.
+fn limited(all: usize, limit: usize) -> usize {
+    if limit == 0 { all } else { limit.min(all) }
 }

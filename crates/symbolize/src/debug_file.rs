@@ -32,7 +32,7 @@ impl Search {
     fn offer(&mut self, file: MappedFile, wanted_build_id: &str, wanted_crc: Option<u32>) -> bool {
         match refusal(&file, wanted_build_id, wanted_crc) {
             Some(reason) => {
-                self.reasons.push(format!("the debug file {:?} is refused: {reason}", file.path));
+                self.reasons.push(format!("debug file refused: {:?} {reason}", file.path));
                 false
             }
             None if object_file::parse(&file).is_some_and(|elf| object_file::has_debug_info(&elf)) => {
@@ -40,7 +40,7 @@ impl Search {
                 true
             }
             None => {
-                self.reasons.push(format!("the debug file {:?} has no .debug_info", file.path));
+                self.reasons.push(format!("debug file incomplete: {:?} has no .debug_info", file.path));
                 self.file.get_or_insert(file);
                 false
             }
@@ -51,20 +51,20 @@ impl Search {
 /// Why a debug file is not of the wanted build.
 fn refusal(file: &MappedFile, wanted_build_id: &str, wanted_crc: Option<u32>) -> Option<String> {
     let Some(elf) = object_file::parse(file) else {
-        return Some("it is not a 64-bit little-endian ELF file".to_owned());
+        return Some("is not a 64-bit little-endian ELF file".to_owned());
     };
     let build_id = object_file::build_id(&elf);
     if !build_id.is_empty() && !wanted_build_id.is_empty() && !build_id.eq_ignore_ascii_case(wanted_build_id)
     {
-        return Some(format!("it is of another build (build-id {build_id}, wanted is {wanted_build_id})"));
+        return Some(format!("is of another build (build-id {build_id}, wanted is {wanted_build_id})"));
     }
     let crc = crc32fast::hash(if wanted_crc.is_some() { file.bytes() } else { &[] });
     match wanted_crc {
         Some(wanted) if wanted != crc => {
-            Some(format!("it is of another build (CRC {crc:08x}, the link says {wanted:08x})"))
+            Some(format!("is of another build (CRC {crc:08x}, the link says {wanted:08x})"))
         }
         // Found by its path alone: it must state the build-id.
-        None if build_id.is_empty() => Some("it has no build-id".to_owned()),
+        None if build_id.is_empty() => Some("has no build-id".to_owned()),
         _ => None,
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn search(
     let Some((name, crc)) = elf.gnu_debuglink().ok().flatten() else { return search };
     let name = Path::new(OsStr::from_bytes(name));
     if !matches!(name.components().collect::<Vec<_>>()[..], [Component::Normal(_)]) {
-        search.reasons.push(format!("the debug link {name:?} is not a file name"));
+        search.reasons.push(format!("debug file refused: the link {name:?} is not a file name"));
         return search;
     }
     let mut is_there = false;
@@ -103,7 +103,7 @@ pub(crate) fn search(
         }
     }
     if !is_there && search.file.is_none() {
-        search.reasons.push(format!("the debug file {name:?} was not found"));
+        search.reasons.push(format!("debug file missing: {name:?} was not found"));
     }
     search
 }
@@ -127,7 +127,8 @@ pub(crate) fn supplementary(
         }
     }
     Err(format!(
-        "the shared debug file {name:?} was not found or is of another build: some names are missing"
+        "shared debug file missing: {name:?} was not found or is of another build, so some functions and lines are not \
+         named"
     ))
 }
 

@@ -20,12 +20,12 @@ use crate::map::MappedFile;
 use crate::object_file::{self, Elf, Slice};
 
 /// A logical frame as DWARF names it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DebugFrame {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DebugFrame<'c> {
     /// The linkage name, or the plain one where there is none; empty when unknown.
-    pub(crate) name: String,
+    pub(crate) name: &'c [u8],
     /// The source file, empty when unknown.
-    pub(crate) file: String,
+    pub(crate) file: &'c str,
     /// The line, 0 when unknown.
     pub(crate) line: u32,
     /// Whether the assembler described it. It takes each label for a function, so of aliases any may stand here.
@@ -41,14 +41,27 @@ pub(crate) struct Store {
     files: Arena<MappedFile>,
 }
 
-/// The debug information of one module.
+/// The debug information of one module. Threads share it, each with a [`Lookup`] of its own.
 pub(crate) struct DebugInfo<'a> {
-    context: Context<Slice<'a>>,
     dwarf: Arc<Dwarf<Slice<'a>>>,
     package: Option<DwarfPackage<Slice<'a>>>,
+}
+
+/// Looks up addresses in the debug information. What it reads on the way is kept for the next address.
+pub(crate) struct Lookup<'a> {
+    context: Context<Slice<'a>>,
+    package: Option<&'a DwarfPackage<Slice<'a>>>,
     store: &'a Store,
-    missing_files: RefCell<BTreeSet<PathBuf>>,
-    damaged: RefCell<Option<gimli::Error>>,
+    missing: RefCell<Missing>,
+}
+
+/// What [`Lookup`] did not find.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// Files of split DWARF.
+    files: BTreeSet<PathBuf>,
+    /// The first damage.
+    damage: Option<String>,
 }
 
 /// Why debug information could not be read.
@@ -61,8 +74,8 @@ pub(crate) enum Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Section(error) => write!(formatter, "a debug section cannot be read: {error}"),
-            Self::Dwarf(error) => write!(formatter, "the debug information is damaged: {error}"),
+            Self::Section(error) => write!(formatter, "{error}"),
+            Self::Dwarf(error) => write!(formatter, "{error}"),
         }
     }
 }
@@ -89,7 +102,7 @@ fn load<'a>(elf: &Elf<'a>, name: Option<&str>, store: &'a Store) -> Result<Slice
 }
 
 impl<'a> DebugInfo<'a> {
-    /// Reads the index of an ELF file's debug information. `path` is the module's file: the package of split DWARF
+    /// Reads the sections of an ELF file's debug information. `path` is the module's file: the package of split DWARF
     /// lies beside it.
     pub(crate) fn load(
         elf: &Elf<'a>,
@@ -102,35 +115,51 @@ impl<'a> DebugInfo<'a> {
             dwarf.load_sup(|id: SectionId| load(supplementary, Some(id.name()), store))?;
         }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let dwarf = Arc::new(dwarf);
-        let context = Context::from_arc_dwarf(Arc::clone(&dwarf))?;
-        Ok(Self {
-            context,
-            dwarf,
-            package: load_package(path, store),
-            store,
-            missing_files: RefCell::default(),
-            damaged: RefCell::default(),
-        })
+        // Damage to the index is found here, once, and not by each thread.
+        let mut units = dwarf.units();
+        while units.next()?.is_some() {}
+        Ok(Self { dwarf: Arc::new(dwarf), package: load_package(path, store) })
+    }
+
+    /// The first damage to a unit as a whole. A lookup passes over such a unit: its addresses are not described.
+    pub(crate) fn damaged_unit(&self) -> Option<Damage> {
+        let mut units = self.dwarf.units();
+        while let Ok(Some(header)) = units.next() {
+            if let Err(error) = self.dwarf.unit(header) {
+                return Some(error.into());
+            }
+        }
+        None
     }
 
     /// The sections.
     pub(crate) fn dwarf(&self) -> &Dwarf<Slice<'a>> {
         &self.dwarf
     }
+}
 
-    /// The logical frames at an address, innermost inlined one first; empty when none is described.
-    pub(crate) fn frames(&self, address: u64) -> Vec<DebugFrame> {
-        match self.try_frames(address) {
-            Ok(frames) => frames,
-            Err(error) => {
-                self.damaged.borrow_mut().get_or_insert(error);
-                Vec::new()
-            }
+impl<'a> Lookup<'a> {
+    /// Reads the index: which unit describes which addresses.
+    pub(crate) fn new<'d: 'a>(debug_info: &'a DebugInfo<'d>, store: &'a Store) -> Result<Self, Damage> {
+        let dwarf: Arc<Dwarf<Slice<'a>>> = Arc::clone(&debug_info.dwarf) as _;
+        Ok(Self {
+            context: Context::from_arc_dwarf(dwarf)?,
+            package: debug_info.package.as_ref(),
+            store,
+            missing: RefCell::default(),
+        })
+    }
+
+    /// Replaces `frames` by those at an address, innermost first; none where nothing is described.
+    pub(crate) fn frames<'c>(&'c self, address: u64, frames: &mut Vec<DebugFrame<'c>>) {
+        frames.clear();
+        if let Err(error) = self.try_frames(address, frames) {
+            frames.clear();
+            self.missing.borrow_mut().add_damage(error.into());
         }
     }
 
-    fn try_frames(&self, address: u64) -> Result<Vec<DebugFrame>, gimli::Error> {
+    fn try_frames<'c>(&'c self, address: u64, frames: &mut Vec<DebugFrame<'c>>) -> Result<(), gimli::Error> {
         let mut lookup = self.context.find_frames(address);
         let mut found = loop {
             match lookup {
@@ -140,46 +169,30 @@ impl<'a> DebugInfo<'a> {
                 }
             }
         };
-        let mut frames = Vec::new();
         while let Some(frame) = found.next()? {
             let (name, is_assembler) = match &frame.function {
                 Some(function) => {
-                    let is_assembler = function.language == Some(gimli::DW_LANG_Mips_Assembler);
-                    (function.raw_name()?.into_owned(), is_assembler)
+                    (function.name.slice(), function.language == Some(gimli::DW_LANG_Mips_Assembler))
                 }
-                None => (String::new(), false),
+                None => (&[][..], false),
             };
             let (file, line) = match &frame.location {
-                Some(location) => (location.file.unwrap_or_default().to_owned(), location.line.unwrap_or(0)),
-                None => (String::new(), 0),
+                Some(location) => (location.file.unwrap_or_default(), location.line.unwrap_or(0)),
+                None => ("", 0),
             };
             frames.push(DebugFrame { name, file, line, is_assembler });
         }
-        Ok(frames)
+        Ok(())
     }
 
-    /// What was missing or damaged up to now, each a sentence fragment.
-    pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let missing = self.missing_files.borrow();
-        if let Some(first) = missing.first() {
-            let others = match missing.len() {
-                1 => String::new(),
-                count => format!(" and {} others", count - 1),
-            };
-            problems.push(format!(
-                "split debug information is missing ({first:?}{others}): no inlined functions there"
-            ));
-        }
-        if let Some(error) = *self.damaged.borrow() {
-            problems.push(format!("the debug information is damaged: {error}"));
-        }
-        problems
+    /// What was missing up to now.
+    pub(crate) fn into_missing(self) -> Missing {
+        self.missing.into_inner()
     }
 
     /// Finds a unit's split part. A missing one is remembered.
     fn load_split(&self, load: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<Dwarf<Slice<'a>>>> {
-        if let Some(package) = &self.package
+        if let Some(package) = self.package
             && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)
         {
             return Some(Arc::new(unit));
@@ -190,7 +203,7 @@ impl<'a> DebugInfo<'a> {
         }
         let split = self.load_split_file(&path, load);
         if split.is_none() {
-            self.missing_files.borrow_mut().insert(path);
+            self.missing.borrow_mut().files.insert(path);
         }
         split
     }
@@ -208,6 +221,41 @@ impl<'a> DebugInfo<'a> {
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;
         (unit.dwo_id == Some(wanted.dwo_id)).then(|| Arc::new(dwarf))
+    }
+}
+
+impl Missing {
+    /// Takes over what was missing behind this.
+    pub(crate) fn append(&mut self, mut later: Self) {
+        self.files.append(&mut later.files);
+        self.damage = self.damage.take().or(later.damage);
+    }
+
+    /// Notes a damage.
+    pub(crate) fn add_damage(&mut self, damage: Damage) {
+        self.damage.get_or_insert(damage.to_string());
+    }
+
+    /// What was missing or damaged, each a sentence fragment.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Some(first) = self.files.first() {
+            let others = match self.files.len() {
+                1 => String::new(),
+                count => format!(" and {} others", count - 1),
+            };
+            problems.push(format!(
+                "split debug information missing: {first:?}{others} not found or of another build, so functions there \
+                 are named by their symbols, without lines and inlined functions"
+            ));
+        }
+        if let Some(error) = &self.damage {
+            problems.push(format!(
+                "debug information damaged: {error}, so functions there are named by their symbols, without lines and \
+                 inlined functions"
+            ));
+        }
+        problems
     }
 }
 

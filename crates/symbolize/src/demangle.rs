@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `_R`, or `_ZN` with a last part `17h` + 16 hex digits + `E` | Rust, without hashes |
 //! | another `_Z` or `__Z` | C++, with parameters, without the return type |
+//! | `$s`, `$S`, `$e`, each also behind `_`, or `_T0` | Swift, in full; stays mangled without the feature `swift` |
 //! | anything else | itself: no other text is ever taken for a mangled name |
 //!
 //! **Clone suffixes** (`.constprop.0`, `.part.1`, `.isra.0`, `.cold`, `.llvm.123`, …: everything from the first dot
@@ -11,35 +12,55 @@
 //! brackets: `_Z3fooi.isra.0.cold` becomes `foo(int) [clone .isra.0] [clone .cold]`. A name that is not mangled keeps
 //! its suffix as it is.
 //!
+//! **Coroutines.** GCC splits a coroutine `_Z3geni` in itself and two functions that take its frame, whose type is named
+//! `_Z3geni.Frame`: `_Z3genPZ3geniE13_Z3geni.Frame.actor` and `….destroy`. These are told as clones of the coroutine:
+//! `gen(int) [clone .actor]`. Clang's (`_Z3geni.resume`) are clones by their names.
+//!
 //! What cannot be demangled, is longer than 1 MiB either way, or nests without end, stays mangled.
 
 use std::fmt::{self, Write};
-use std::panic;
-use std::thread;
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+mod cpp;
+#[cfg(feature = "swift")]
+mod swift;
+#[cfg(feature = "swift")]
+mod swift_process;
 
 /// The longest name, mangled or not, in bytes.
 const MAX_NAME_BYTES: usize = 1 << 20;
-/// How deeply C++ names may nest when the first try found them too deep.
-const DEEP_RECURSION: u32 = 4096;
-/// The stack for such names; only what is used becomes resident.
-const DEEP_STACK_BYTES: usize = 256 << 20;
 
 /// The name for people.
 pub fn demangle(system_name: &str) -> String {
-    let (base, suffix) = split_clone_suffix(system_name);
-    let name = match Language::of(base) {
-        _ if base.len() > MAX_NAME_BYTES => None,
-        // Swift's names ($s, $S, _$s) have their place here.
-        Language::Unknown => None,
-        Language::Rust => rust(base),
-        Language::Cpp => cpp(base),
-    };
-    match name {
-        Some(name) => with_clone_suffix(name, suffix),
-        None => system_name.to_owned(),
+    demangle_all(&[system_name]).pop().unwrap_or_default()
+}
+
+/// The names for people. For names of Swift it is faster than one by one.
+pub(crate) fn demangle_all(system_names: &[&str]) -> Vec<String> {
+    let mut swift_bases = Vec::new();
+    for name in system_names.iter().filter(|name| is_swift(name)) {
+        let (base, _) = split_clone_suffix(name);
+        if base.len() <= MAX_NAME_BYTES {
+            swift_bases.push(base);
+        }
     }
+    let mut swift_names = swift(&swift_bases).into_iter();
+    system_names
+        .iter()
+        .map(|system_name| {
+            let (base, suffix) = split_clone_suffix(system_name);
+            let name = match Language::of(base) {
+                _ if base.len() > MAX_NAME_BYTES => None,
+                Language::Unknown => None,
+                Language::Rust => rust(base),
+                Language::Cpp => cpp::demangle(base),
+                Language::Swift => swift_names.next().flatten(),
+            };
+            match name {
+                Some(name) => with_clone_suffix(name, suffix),
+                None => (*system_name).to_owned(),
+            }
+        })
+        .collect()
 }
 
 /// Whether a name is mangled by a scheme that [`demangle`] knows.
@@ -57,12 +78,45 @@ pub(crate) fn split_clone_suffix(name: &str) -> (&str, &str) {
     let end = if let Some(end) = rust_legacy_end(name) {
         // A legacy Rust name may have dots inside.
         end
-    } else if name.starts_with("_Z") || name.starts_with("__Z") || name.starts_with("_R") {
+    } else if let Some(split) = split_coroutine(name) {
+        return split;
+    } else if name.starts_with("_Z") || name.starts_with("__Z") || name.starts_with("_R") || is_swift(name) {
         name.find('.').unwrap_or(name.len())
     } else {
         name.len()
     };
     name.split_at(end)
+}
+
+/// Of a function that takes a coroutine's frame: the coroutine's mangled name, and the clone suffix.
+fn split_coroutine(name: &str) -> Option<(&str, &str)> {
+    const FRAME: &str = ".Frame";
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    name.rmatch_indices(FRAME).find_map(|(dot, _)| {
+        let end = dot + FRAME.len();
+        let suffix = &name[end..];
+        if !suffix.starts_with('.') {
+            return None;
+        }
+        // The identifier `_Z3geni.Frame` stands behind its length.
+        let coroutine = name[..dot].rmatch_indices("_Z").map(|(start, _)| start).find(|&start| {
+            let length = (end - start).to_string();
+            name[..start].ends_with(&length)
+        })?;
+        Some((&name[coroutine..dot], suffix))
+    })
+}
+
+/// Whether a name is mangled as Swift's are (swift/docs/ABI/Mangling.rst).
+pub(crate) fn is_swift(system_name: &str) -> bool {
+    let name = system_name.strip_prefix('_').unwrap_or(system_name);
+    ["$s", "$S", "$e"]
+        .into_iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .or_else(|| system_name.strip_prefix("_T0"))
+        .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
 }
 
 /// By which rules a name is mangled.
@@ -71,6 +125,7 @@ enum Language {
     Unknown,
     Rust,
     Cpp,
+    Swift,
 }
 
 impl Language {
@@ -82,6 +137,7 @@ impl Language {
         match base.as_bytes() {
             [b'_', b'R', next, ..] if next.is_ascii_uppercase() || next.is_ascii_digit() => Self::Rust,
             [b'_', b'Z', _, ..] | [b'_', b'_', b'Z', _, ..] => Self::Cpp,
+            _ if is_swift(base) => Self::Swift,
             _ => Self::Unknown,
         }
     }
@@ -150,137 +206,17 @@ fn rust(base: &str) -> Option<String> {
     (!is_cut && !text.text.is_empty()).then_some(text.text)
 }
 
-/// A C++ name. Names that nest too deeply for the stack at hand are tried again on a stack of their own.
-fn cpp(base: &str) -> Option<String> {
-    match cpp_within(base, None) {
-        Ok(name) => Some(name),
-        Err(CppFailure::Final) => None,
-        Err(CppFailure::TooDeep) => {
-            let base = base.to_owned();
-            let deep = thread::Builder::new()
-                .name("demangle".to_owned())
-                .stack_size(DEEP_STACK_BYTES)
-                .spawn(move || cpp_within(&base, Some(DEEP_RECURSION)).ok());
-            deep.ok()?.join().ok()?
-        }
-    }
+/// Names of Swift.
+#[cfg(feature = "swift")]
+fn swift(bases: &[&str]) -> Vec<Option<String>> {
+    if bases.is_empty() { Vec::new() } else { swift_process::demangle(bases) }
 }
 
-/// Why a C++ name was not demangled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CppFailure {
-    /// A greater depth may help.
-    TooDeep,
-    /// Nothing helps.
-    Final,
-}
-
-/// A C++ name up to a depth of nesting; `None`: the library's own.
-fn cpp_within(base: &str, depth: Option<u32>) -> Result<String, CppFailure> {
-    let mut parse = ParseOptions::default();
-    let mut write = DemangleOptions::new().no_return_type();
-    if let Some(depth) = depth {
-        parse = parse.recursion_limit(depth);
-        write = write.recursion_limit(depth);
-    }
-    // The bytes come from any file, and the library is large: a panic in it is one more way not to know the name.
-    let result = panic::catch_unwind(|| {
-        let symbol = match BorrowedSymbol::new_with_options(base.as_bytes(), &parse) {
-            Ok(symbol) => symbol,
-            Err(cpp_demangle::error::Error::TooMuchRecursion) => return Err(CppFailure::TooDeep),
-            Err(_) => return Err(CppFailure::Final),
-        };
-        let mut text = LimitedText::default();
-        match symbol.structured_demangle(&mut text, &write) {
-            Ok(()) if text.text.is_empty() => Err(CppFailure::Final),
-            Ok(()) => Ok(text.text),
-            Err(_) if text.is_full => Err(CppFailure::Final),
-            Err(_) => Err(CppFailure::TooDeep),
-        }
-    });
-    result.unwrap_or(Err(CppFailure::Final))
+/// Names of Swift: its demangler is not built in.
+#[cfg(not(feature = "swift"))]
+fn swift(_bases: &[&str]) -> Vec<Option<String>> {
+    Vec::new()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn each_scheme_is_known_by_its_prefix() {
-        let expected = [
-            ("_ZN3foo3barEi", "foo::bar(int)"),
-            ("__ZN3foo3barEi", "foo::bar(int)"),
-            ("_ZN3foo3bar17h0123456789abcdefE", "foo::bar"),
-            (
-                "_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
-                "<&T as core::fmt::Debug>::fmt",
-            ),
-            ("_RNvC6_123foo3bar", "123foo::bar"),
-            ("_Z1gIiEvT_", "g<int>(int)"),
-            ("main", "main"),
-            ("", ""),
-        ];
-        for (mangled, name) in expected {
-            assert_eq!(demangle(mangled), name, "{mangled}");
-        }
-    }
-
-    #[test]
-    fn a_static_function_called_h_is_no_unsigned_char() {
-        for name in ["h", "i", "v", "PKc", "3foo", "_", "_Z", "__Z", "_R"] {
-            assert_eq!(demangle(name), name);
-        }
-    }
-
-    #[test]
-    fn clone_suffixes_come_after_the_name() {
-        let expected = [
-            ("_Z3fooi.constprop.0", "foo(int) [clone .constprop.0]"),
-            ("_Z3fooi.isra.0.cold", "foo(int) [clone .isra.0] [clone .cold]"),
-            ("_Z3fooi.part.0.constprop.12", "foo(int) [clone .part.0] [clone .constprop.12]"),
-            ("_ZN3foo3bar17h0123456789abcdefE.llvm.1234", "foo::bar [clone .llvm.1234]"),
-            ("_RNvC6_123foo3bar.llvm.A1B2", "123foo::bar [clone .llvm] [clone .A1B2]"),
-            ("helper.constprop.0", "helper.constprop.0"),
-        ];
-        for (mangled, name) in expected {
-            assert_eq!(demangle(mangled), name, "{mangled}");
-        }
-    }
-
-    #[test]
-    fn deeply_nested_names_come_whole() {
-        // W<W<…<int>…> >, 400 levels.
-        let mangled = format!("_Z1f{}i{}", "1WI".repeat(400), "E".repeat(400));
-        let name = demangle(&mangled);
-        assert!(name.starts_with("f(W<W<W<"), "{}", &name[..40.min(name.len())]);
-        assert_eq!(name.matches('W').count(), 400);
-    }
-
-    #[test]
-    fn names_without_end_stay_mangled() {
-        let too_deep = format!("_Z1f{}i{}", "1WI".repeat(100_000), "E".repeat(100_000));
-        assert_eq!(demangle(&too_deep), too_deep);
-        let pointers = format!("_Z1f{}i", "P".repeat(1 << 19));
-        assert_eq!(demangle(&pointers), pointers);
-        // Each level doubles: 2^60 ints.
-        let mut doubling = "_Z1f1PIiiE".to_owned();
-        for level in 0..36 {
-            let last = char::from_digit(level, 36).unwrap().to_ascii_uppercase();
-            write!(doubling, "S_IS{last}_S{last}_E").unwrap();
-        }
-        assert!(demangle(&doubling).len() <= MAX_NAME_BYTES);
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(name in "(_Z|_ZN|_R|__Z|)[ -~]{0,60}") {
-            demangle(&name);
-        }
-
-        #[test]
-        fn no_mangled_like_text_makes_it_panic(name in "_Z[NSKTLIEXJDtsabicdvPR0-9_.]{0,80}") {
-            demangle(&name);
-        }
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addr2line::gimli::{self, AttributeValue, DebugInfoOffset, Dwarf, Unit, UnitHeader, UnitOffset};
 
-use crate::demangle::{demangle, is_rust, split_clone_suffix};
+use crate::demangle::{demangle, is_rust, is_swift, split_clone_suffix};
 use crate::object_file::Slice;
 use crate::symbol_table::Hit;
 
@@ -43,7 +43,8 @@ pub(crate) fn alias_names(hit: &Hit<'_, '_>) -> (BTreeSet<String>, bool) {
 fn plain_name(system_name: &str) -> String {
     let (base, _) = split_clone_suffix(system_name);
     let base = if base.len() == system_name.len() { base.split('.').next().unwrap_or(base) } else { base };
-    demangle(base)
+    // Swift's names differ as much mangled as demangled, and its demangler is slow.
+    if is_swift(base) { base.to_owned() } else { demangle(base) }
 }
 
 /// Of the candidates (the first bytes of functions, in ascending order) those where several functions of different

@@ -1,6 +1,7 @@
 //! The files of a module: the one that was loaded, and what was split off from it.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use heaptally_profile::model::Module;
@@ -22,7 +23,9 @@ pub(crate) struct ModuleFiles {
     pub(crate) debug: Option<MappedFile>,
     /// The file that dwz moved shared parts of the debug information to.
     pub(crate) supplementary: Option<MappedFile>,
-    /// What was not found or was refused, each a sentence fragment.
+    /// Why the file that was loaded is not here: a stable head such as `file gone`, a colon, the reason.
+    pub(crate) absence: Option<String>,
+    /// What else was not found or was refused, each in the same form.
     pub(crate) reasons: Vec<String>,
 }
 
@@ -35,12 +38,12 @@ impl ModuleFiles {
     ) -> Self {
         let mut files = Self::default();
         if module.path.is_empty() || module.path.starts_with('[') {
-            files.reasons.push("it has no file".to_owned());
+            files.absence = Some("no file: it was made in memory".to_owned());
             return files;
         }
         match program_file(module, executable) {
             Ok(file) => files.program = Some(file),
-            Err(reason) => files.reasons.push(reason),
+            Err(absence) => files.absence = Some(absence),
         }
         let elf = files.program.as_ref().and_then(object_file::parse);
         if elf.as_ref().is_none_or(|elf| !object_file::has_debug_info(elf)) {
@@ -68,7 +71,7 @@ impl ModuleFiles {
 }
 
 /// The file that was loaded: at its path or, when that is gone or another one, behind the descriptor of the program
-/// that was started. The error is a reason for people.
+/// that was started. The error is the module's `absence`.
 fn program_file(module: &Module, executable: Option<&(PathBuf, File)>) -> Result<MappedFile, String> {
     let text = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
     // A file may really be called so.
@@ -96,11 +99,14 @@ fn program_file(module: &Module, executable: Option<&(PathBuf, File)>) -> Result
                 }
                 (None, _) => Ok(file),
                 (Some(_), Some(held)) => Ok(held),
-                (Some(problem), None) => Err(format!("the file at its path is {problem}")),
+                (Some(problem), None) => Err(format!("file replaced: the one at its path is {problem}")),
             }
         }
         (Err(_), Some(held)) => Ok(held),
-        (Err(error), None) => Err(format!("its file cannot be read: {error}")),
+        (Err(error), None) => {
+            let head = if error.kind() == io::ErrorKind::NotFound { "file gone" } else { "file unreadable" };
+            Err(format!("{head}: it cannot be read ({error})"))
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 use heaptally_report::{Options, text};
 
-use crate::command::report::{color, print};
 use crate::command::run::{Recording, record};
 use crate::library;
+use crate::terminal::{color, print, width};
 
 /// Records a small program that comes with the command, and prints the report.
 #[derive(Args, Debug)]
@@ -19,7 +19,11 @@ impl Demo {
         let program = library::demo()?;
         let recording = Recording { program: vec![program.into_os_string()], ..Recording::default() };
         let recorded = record(&recording)?;
-        let options = Options { color: io::stdout().is_terminal() && color(), ..Options::default() };
+        let options = Options {
+            color: io::stdout().is_terminal() && color(),
+            width: width(io::stdout()),
+            ..Options::default()
+        };
         print(&text::text(&recorded.profile, &options))?;
         Ok(recorded.end.code())
     }

@@ -1,5 +1,9 @@
 //! One file per subcommand: its arguments, and what it does.
 
+pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod man;
+pub(crate) mod options;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,34 +1,46 @@
 //! `heaptally run`: starts a program with the recorder in it, and writes the profile when it has ended.
+//!
+//! With `--repeat` it starts it several times, each time with a segment of its own; the runs become one profile by
+//! [`merge`], before it is symbolised. The first run that does not end with 0 is the last, as is one in which a signal
+//! came that was meant to end this command.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::Args;
-use heaptally_profile::model::{Environment, Losses, Profile};
+use clap::{Args, ValueHint};
+use heaptally_profile::merge::merge;
+use heaptally_profile::model::{Environment, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
+use heaptally_report::text::brief;
 use heaptally_segment::layout::{
     FLAG_MALLOC_IS_OURS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
 };
 use heaptally_segment::read::{self, Snapshot, State};
 use heaptally_symbolize::{Options, Symbolizer};
-use serde_json::Value;
 
-use crate::convert::{self, INCOMPLETE};
+use crate::convert::{self, is_complete};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::library;
 use crate::message::{print, quote, quote_bytes};
-use crate::output::Output;
+use crate::output::{Content, Output};
 use crate::process::{self, End};
 use crate::program::{self, Program};
+use crate::progress::ProgressLine;
 use crate::segment_file::SegmentFile;
-use crate::status::{self, Status};
+use crate::selection::project;
+use crate::status::{self, RunStatus, Status};
+use crate::terminal::{color, width};
+
+/// How many windows, and how many call sites of each, the end of a run shows on a terminal.
+const BRIEF_LINES: usize = 5;
 
 /// Runs a program and records the call stack of every allocation inside its windows.
 ///
@@ -42,11 +54,17 @@ use crate::status::{self, Status};
 )]
 pub(crate) struct Run {
     /// Where to write the profile [default: PROGRAM.pb.gz in the working folder].
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Record this window only; can be given several times. One that never opens is an error.
     #[arg(long, value_name = "NAME")]
     window: Vec<OsString>,
+    /// Run the program N times into one profile, which tells apart what differs between the runs.
+    ///
+    /// Command and environment are the same each time; the input is too, so a program that reads it gets it in the
+    /// first run only. After a run that fails no other is started.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    repeat: u64,
     /// Exit with 125 if anything was lost or not seen, or any stack was cut.
     #[arg(long)]
     strict: bool,
@@ -54,16 +72,16 @@ pub(crate) struct Run {
     #[arg(long)]
     no_lifetimes: bool,
     /// Write what became of program and recorder to FILE, as JSON.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json_status: Option<PathBuf>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     segment_dir: Option<PathBuf>,
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     program: Vec<OsString>,
 }
 
@@ -78,68 +96,82 @@ pub(crate) struct Recording {
     pub(crate) no_lifetimes: bool,
     /// Where the segment is kept.
     pub(crate) segment_dir: Option<PathBuf>,
+    /// How often to run it; 0 is once.
+    pub(crate) repeat: u64,
+    /// Show on the error output how far it is when names take long.
+    pub(crate) shows_progress: bool,
 }
 
 /// What was recorded.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// How the program ended.
+    /// How the program ended, in the last run.
     pub(crate) end: End,
-    /// The profile, symbolised.
+    /// The signal for which the runs that were left were not started.
+    pub(crate) interrupted: Option<i32>,
+    /// The profile of all runs, symbolised.
     pub(crate) profile: Profile,
-    /// What the recorder's comparison with itself found.
-    pub(crate) oracle: Option<Value>,
+    /// What the user should know of the runs.
+    pub(crate) warnings: Vec<String>,
     /// Why it counts as failed though there is a profile.
     pub(crate) failure: Option<Failure>,
+}
+
+/// What one run left, not symbolised.
+struct OneRun {
+    end: End,
+    profile: Profile,
+    failure: Option<Failure>,
 }
 
 impl Run {
     /// Records.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let mut status = Status::default();
-        let result = self.record_and_write(&mut status);
+        let status_output =
+            self.json_status.as_deref().map(|path| Output::prepare(path, Content::Status)).transpose()?;
+        let default_output = default_output(self.program.first());
+        let output = Output::prepare(self.output.as_deref().unwrap_or(&default_output), Content::Profile);
+        if let (Some(status_output), Ok(output)) = (&status_output, &output) {
+            status_output.check_differs(output)?;
+        }
+        let mut status = Status { repeat: self.repeat, ..Status::default() };
+        let result = output.and_then(|output| self.record_and_write(output, &mut status));
         if let Err(failure) = &result {
             status.error = Some(failure.message.clone());
         }
-        let written = self.json_status.as_ref().map_or(Ok(()), |path| status.write(path));
+        let written = status_output.map_or(Ok(()), |output| status.write(output));
         let code = result?;
         written?;
         Ok(code)
     }
 
-    fn record_and_write(&self, status: &mut Status) -> Result<u8, Failure> {
-        let output = match &self.output {
-            Some(path) => Output::prepare(path)?,
-            None => Output::prepare(&default_output(self.program.first()))?,
-        };
+    fn record_and_write(&self, output: Output, status: &mut Status) -> Result<u8, Failure> {
         let recording = Recording {
             program: self.program.clone(),
             windows: self.window.clone(),
             no_lifetimes: self.no_lifetimes,
             segment_dir: self.segment_dir.clone(),
+            repeat: self.repeat,
+            shows_progress: !self.quiet,
         };
-        let recorded = record_with(&recording, |end| status.program = Some(end))?;
-        let Recorded { end, profile, oracle, failure } = recorded;
-        status.oracle = oracle;
+        let Recorded { end, interrupted, profile, warnings: of_runs, failure } =
+            record_with(&recording, status)?;
+        status.unstable = profile.window_unstable().iter().sum();
         status.windows = profile.windows.len() as u64;
         status.allocations = profile.window_counts().iter().map(|counts| counts.allocations).sum();
-        let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
-        let has_lost =
-            profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
-        let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
-        status.complete = !is_cut && !has_lost && !warnings.any(|warning| warning.starts_with(INCOMPLETE));
+        status.complete = is_complete(&profile);
 
         let (line, bytes) = on_large_stack(|| (summary(&profile), pprof::write(&profile)))?;
         let path = output.path().to_owned();
         output.write(&bytes)?;
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {
-            let warnings: String = profile
-                .images
-                .iter()
-                .flat_map(|image| image.warnings.iter().map(|warning| format!("\nwarning: {warning}")))
-                .collect();
+            let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
+            let warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
             print(&format!("{line} → {}{warnings}", escape(&escape_path(path.as_os_str().as_bytes()))));
+            if self.output.is_none() && io::stderr().is_terminal() {
+                on_large_stack(|| print_brief(&profile, &path))?;
+            }
         }
         if let Some(failure) = failure {
             return Err(failure);
@@ -150,7 +182,28 @@ impl Run {
                  leave --strict out to accept that",
             ));
         }
-        Ok(end.code())
+        // What was asked for is not all there, whatever the program made of the signal.
+        Ok(match (end.code(), interrupted) {
+            (0, Some(signal)) => End { exit_code: None, signal: Some(signal) }.code(),
+            (code, _) => code,
+        })
+    }
+}
+
+/// The first call sites, and how to see more.
+fn print_brief(profile: &Profile, path: &Path) {
+    let options = heaptally_report::Options {
+        limit: BRIEF_LINES,
+        color: color(),
+        width: width(io::stderr()),
+        project: project(),
+        ..heaptally_report::Options::default()
+    };
+    let text = brief(profile, &options);
+    if !text.is_empty() {
+        let path = escape_path(path.as_os_str().as_bytes());
+        let text = format!("\n{text}\nmore: heaptally report {}\n", escape(&path));
+        let _closed = io::stderr().write_all(text.as_bytes());
     }
 }
 
@@ -164,21 +217,66 @@ fn default_output(program: Option<&OsString>) -> PathBuf {
 
 /// Runs a program and reads what its recorder left.
 pub(crate) fn record(recording: &Recording) -> Result<Recorded, Failure> {
-    record_with(recording, |_| ())
+    record_with(recording, &mut Status::default())
 }
 
-fn record_with(recording: &Recording, mut ended: impl FnMut(End)) -> Result<Recorded, Failure> {
-    let Some((name, arguments)) = recording.program.split_first() else {
+fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, Failure> {
+    let Some(name) = recording.program.first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
     process::survive_file_limit();
     let program = program::examine(name)?;
     let library = library::library()?;
+    let repeat = recording.repeat.max(1);
+    let of_run = |number: u64, message: &str| match repeat {
+        1 => message.to_owned(),
+        _ => format!("run {number} of {repeat}: {message}"),
+    };
+    let mut before: Option<Profile> = None;
+    let mut warnings = Vec::new();
+    let mut number = 1;
+    let (end, interrupted, profile, failure) = loop {
+        let OneRun { end, profile, failure } = run_once(recording, &library, status)
+            .map_err(|failure| Failure::new(failure.code, of_run(number, &failure.message)))?;
+        let profile = merge(before.into_iter().chain([profile]).collect()).map_err(|error| {
+            Failure::recorder(format!("the runs cannot be put together: {error}\nrun without --repeat"))
+        })?;
+        let failure = failure.map(|failure| Failure::new(failure.code, of_run(number, &failure.message)));
+        if repeat > 1 && end.code() != 0 {
+            warnings.push(format!("run {number} of {repeat} {}", ending(end)));
+        }
+        if number >= repeat || end.code() != 0 || failure.is_some() {
+            break (end, None, profile, failure);
+        }
+        if let Some(signal) = process::interrupted() {
+            warnings.push(format!("run {number} of {repeat} was the last, since signal {signal} came"));
+            break (end, Some(signal), profile, failure);
+        }
+        before = Some(profile);
+        number += 1;
+    };
+    let profile = on_large_stack(|| symbolised(profile, program, recording.shows_progress))?;
+    Ok(Recorded { end, interrupted, profile, warnings, failure })
+}
+
+/// How a run ended, as the second half of a sentence.
+fn ending(end: End) -> String {
+    match end.signal {
+        Some(signal) => format!("was ended by signal {signal}"),
+        None => format!("exited with {}", end.code()),
+    }
+}
+
+/// Runs the program once and reads what its recorder left.
+fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Result<OneRun, Failure> {
+    let Some((name, arguments)) = recording.program.split_first() else {
+        return Err(Failure::recorder("no program is named\nname one behind --"));
+    };
     let segment =
         SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
     let mut command = Command::new(name);
     command.args(arguments);
-    command.env("LD_PRELOAD", preload(&library));
+    command.env("LD_PRELOAD", preload(library));
     command.env("HEAPTALLY_SEGMENT", segment.path());
     let end = process::run(&mut command).map_err(|error| {
         let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
@@ -187,17 +285,31 @@ fn record_with(recording: &Recording, mut ended: impl FnMut(End)) -> Result<Reco
             format!("cannot start {}: {error}\nsee whether it runs without heaptally", quote(name)),
         )
     })?;
-    ended(end);
-    on_large_stack(|| {
+    status.runs.push(RunStatus { end, oracle: None });
+    let (run, oracle) = on_large_stack(|| {
         let snapshot = read::read(segment.file()).map_err(|error| {
             Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
         })?;
         let oracle = status::oracle(&snapshot);
         was_in_path(&snapshot, name, end)?;
         let failure = opened_all(&snapshot);
-        let profile = symbolised(&snapshot, recording, program, end);
-        Ok(Recorded { end, profile, oracle, failure })
-    })?
+        let profile = convert::profile(&snapshot, environment(recording, end));
+        Ok((OneRun { end, profile, failure }, oracle))
+    })??;
+    if let Some(run) = status.runs.last_mut() {
+        run.oracle = oracle;
+    }
+    Ok(run)
+}
+
+fn environment(recording: &Recording, end: End) -> Environment {
+    Environment {
+        recorder: env!("CARGO_PKG_VERSION").to_owned(),
+        architecture: env::consts::ARCH.to_owned(),
+        command: recording.program.iter().map(|word| escape_path(word.as_bytes())).collect(),
+        exit_code: Some(i32::from(end.code())),
+        ..Environment::default()
+    }
 }
 
 /// Runs on a stack of its own: names can be nested deeply, and the user may have limited this command's (ulimit -s).
@@ -287,22 +399,17 @@ fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     })
 }
 
-fn symbolised(snapshot: &Snapshot, recording: &Recording, program: Program, end: End) -> Profile {
-    let environment = Environment {
-        recorder: env!("CARGO_PKG_VERSION").to_owned(),
-        architecture: env::consts::ARCH.to_owned(),
-        command: recording.program.iter().map(|word| escape_path(word.as_bytes())).collect(),
-        exit_code: Some(i32::from(end.code())),
-        ..Environment::default()
-    };
-    let mut profile = convert::profile(snapshot, environment);
+fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> Profile {
     if let Some(image) = profile.images.first_mut() {
         image.warnings.extend(program.warnings);
     }
     let image = fs::canonicalize(&program.image).unwrap_or(program.image);
     let executable = program.file.map(|file| (image, file));
-    Symbolizer::new(Options { executable, ..Options::default() }).symbolize(&mut profile);
-    // The snapshot's indices are whole, so this cannot fail; a profile that it left alone is right all the same.
+    let mut line = ProgressLine::new(shows_progress);
+    Symbolizer::new(Options { executable, ..Options::default() })
+        .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
+    drop(line);
+    // The indices were whole before, so this cannot fail; a profile that it left alone is right all the same.
     if let Err(error) = profile.normalize() {
         print(&format!("the profile could not be put in order: {error}"));
     }

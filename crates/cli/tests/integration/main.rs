@@ -3,10 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod cache;
+mod completion;
+mod doctor;
 mod elf_copy;
+mod man;
+mod option;
 mod output;
+mod print;
 mod pty;
 mod refusal;
+mod repeat;
 mod report;
 mod sandbox;
 mod status;

@@ -76,5 +76,5 @@ fn into_a_reader_that_has_seen_enough() {
     let full = format!("{HEAPTALLY} report a.pb.gz > /dev/full");
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &full]).current_dir(sandbox.work(""));
-    crate::sandbox::outcome(&mut shell).expect(1).says(&["heaptally: "]);
+    crate::sandbox::outcome(&mut shell).expect(4).says(&["heaptally: "]);
 }

@@ -82,5 +82,31 @@ fn of_a_window_that_never_opened() {
 fn that_cannot_be_written() {
     let sandbox = Sandbox::new();
     let outcome = sandbox.call(["run", "--json-status", "nowhere/status.json", "true"]);
-    outcome.expect(125).says(&["status", "`nowhere/status.json`"]);
+    outcome.expect(125).says(&["status", "`nowhere/status.json`", "was not started"]);
+    let program = ["--", "sh", "-c", "echo > ran"];
+    for path in ["nowhere/status.json", ".", "/proc/status.json"] {
+        let outcome = sandbox.call(["run", "--json-status", path].iter().chain(&program));
+        outcome.expect(125).says(&["cannot write the status", &format!("`{path}`"), "--json-status"]);
+        assert!(!sandbox.work("ran").exists(), "the program ran: {outcome:#?}");
+    }
+}
+
+#[test]
+fn that_is_the_profile_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("there", "older", 0o644);
+    std::os::unix::fs::symlink("there", sandbox.work("link")).unwrap();
+    for (profile, status) in
+        [("a", "a"), ("a", "./a"), ("../work/a", "a"), ("there", "link"), ("", "sh.pb.gz")]
+    {
+        let output: &[&str] = if profile.is_empty() { &[] } else { &["-o", profile] };
+        let options = ["run", "--json-status", status];
+        let outcome = sandbox.call(options.iter().chain(output).chain(&["--", "sh", "-c", "echo > ran"]));
+        outcome.expect(125).says(&["cannot write the status", "the profile goes there", "was not started"]);
+    }
+    assert_eq!(fs::read(sandbox.work("there")).unwrap(), b"older");
+    for name in ["a", "ran", "sh.pb.gz"] {
+        assert!(!sandbox.work(name).exists(), "{name}");
+    }
+    sandbox.call(["run", "--json-status", "/dev/null", "-o", "/dev/null", "true"]).expect(0);
 }

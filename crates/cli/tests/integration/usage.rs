@@ -1,13 +1,15 @@
 //! Help, versions, and calls that make no sense.
 
-use crate::sandbox::Sandbox;
+use std::fs;
 
-const COMMANDS: [&str; 3] = ["run", "report", "demo"];
+use crate::sandbox::{HEAPTALLY, Sandbox, entries};
+
+const COMMANDS: [&str; 6] = ["run", "report", "demo", "doctor", "completions", "man"];
 
 #[test]
 fn help_and_version_are_no_errors() {
     let sandbox = Sandbox::new();
-    let version = format!(" {}\n", env!("CARGO_PKG_VERSION"));
+    let version = format!(" {}", env!("CARGO_PKG_VERSION"));
     for command in [None].into_iter().chain(COMMANDS.map(Some)) {
         for option in ["--help", "-h"] {
             let help = sandbox.call(command.into_iter().chain([option]));
@@ -17,7 +19,7 @@ fn help_and_version_are_no_errors() {
         for option in ["--version", "-V"] {
             let said = sandbox.call(command.into_iter().chain([option]));
             assert!(said.expect(0).output.starts_with("heaptally"), "{said:#?}");
-            assert!(said.output.ends_with(&version), "{said:#?}");
+            assert!(said.output.lines().next().unwrap().ends_with(&version), "{said:#?}");
         }
     }
     for command in COMMANDS {
@@ -27,6 +29,29 @@ fn help_and_version_are_no_errors() {
     for code in ["125", "126", "127", "128"] {
         assert!(help.contains(code), "the help of `run` does not name {code}: {help}");
     }
+}
+
+#[test]
+fn the_long_version_tells_builds_apart() {
+    let sandbox = Sandbox::new();
+    let version = sandbox.call(["--version"]).output;
+    let of = |name: &str| {
+        let line = version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        line.unwrap_or_else(|| panic!("no {name}: {version}"))
+    };
+    assert!(of("target").starts_with("x86_64-"), "{version}");
+    assert!(of("compiler").starts_with("rustc 1."), "{version}");
+    for folder in [env!("CARGO_MANIFEST_DIR"), HEAPTALLY] {
+        assert!(!version.contains(folder), "a path of this machine: {version}");
+    }
+
+    // The recorder that it names is the one that programs get.
+    sandbox.call(["run", "true"]).expect(0);
+    let library = &entries(&sandbox.cache())[0];
+    let bytes = fs::metadata(library).unwrap().len();
+    let (said, hash) = of("recorder").split_once(" bytes, content hash ").unwrap();
+    assert_eq!(said.replace(',', ""), bytes.to_string());
+    assert_eq!(library.file_name().unwrap().to_str().unwrap(), format!("libheaptally_preload-{hash}.so"));
 }
 
 #[test]

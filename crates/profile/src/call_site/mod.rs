@@ -17,7 +17,7 @@ mod rule;
 
 pub use rule::Rules;
 
-use crate::model::{FrameKind, FunctionId, LocationId, ModuleId, Profile, StackId};
+use crate::model::{FrameKind, FunctionId, Location, LocationId, ModuleId, Profile, StackId};
 
 /// The call site of one stack by the embedded rules: the location and the index of the line in it.
 ///
@@ -73,6 +73,14 @@ impl<'p> CallSites<'p> {
             }
         }
         innermost
+    }
+
+    /// Whether a frame is in the lists: the allocation function, the trampoline of a signal, a frame of a listed module
+    /// or function. `line_index` is as in [`Frame`](crate::frame::Frame).
+    pub fn lists(&self, location: &Location, line_index: usize) -> bool {
+        matches!(location.kind, FrameKind::EntryPoint | FrameKind::Signal)
+            || location.module.is_some_and(|module| self.lists_module(module))
+            || location.lines.get(line_index).is_some_and(|line| self.lists_function(line.function))
     }
 
     /// Whether a module is in the lists.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::COMMENT_PREFIX;
 use crate::Error;
 use crate::model::{
-    Capture, Environment, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId, Profile, StackId,
-    ThreadLife, Window, WindowId,
+    Capture, Environment, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId, Profile, RepeatValue,
+    Row, StackId, ThreadLife, Window, WindowId,
 };
 
 /// The document's `format`.
@@ -59,6 +59,15 @@ pub(super) struct Rows {
     pub(super) first_entry: Vec<Option<u64>>,
     pub(super) last_entry: Vec<Option<u64>>,
     pub(super) reallocs_to_zero: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Repeats::is_empty")]
+    pub(super) repeats: Repeats,
+}
+
+/// The values of several runs: for each run a column by sample. None when there is one run.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Repeats {
+    pub(super) allocations: Vec<Vec<u64>>,
+    pub(super) bytes: Vec<Vec<u64>>,
 }
 
 impl Document {
@@ -153,11 +162,22 @@ impl Rows {
             first_entry: rows.iter().map(|row| row.first_entry).collect(),
             last_entry: rows.iter().map(|row| row.last_entry).collect(),
             reallocs_to_zero: rows.iter().map(|row| row.counts.reallocs_to_zero).collect(),
+            repeats: Repeats::of(rows),
         }
     }
 
     /// Checks that every column has as many entries as there are samples.
     pub(super) fn check_len(&self, samples: usize) -> Result<(), Error> {
+        let Repeats { allocations, bytes } = &self.repeats;
+        if allocations.len() != bytes.len() {
+            let reason = format!(
+                "rows.repeats has allocations of {} runs and bytes of {}",
+                allocations.len(),
+                bytes.len()
+            );
+            return Err(Error::Comment { reason });
+        }
+        let repeats = allocations.iter().chain(bytes).map(|column| ("repeats", column.len()));
         for (name, len) in [
             ("window", self.window.len()),
             ("stack", self.stack.len()),
@@ -165,13 +185,43 @@ impl Rows {
             ("first_entry", self.first_entry.len()),
             ("last_entry", self.last_entry.len()),
             ("reallocs_to_zero", self.reallocs_to_zero.len()),
-        ] {
+        ]
+        .into_iter()
+        .chain(repeats)
+        {
             if len != samples {
                 let reason = format!("rows.{name} has {len} entries, and there are {samples} samples");
                 return Err(Error::Comment { reason });
             }
         }
         Ok(())
+    }
+}
+
+impl Repeats {
+    /// A row without a value for a run makes the run's column too short, so that no reader takes it.
+    fn of(rows: &[Row]) -> Self {
+        let runs = rows.iter().map(|row| row.repeats.len()).max().unwrap_or(0);
+        let column = |run: usize, field: fn(&RepeatValue) -> u64| {
+            rows.iter().filter_map(|row| row.repeats.get(run)).map(field).collect()
+        };
+        Self {
+            allocations: (0..runs).map(|run| column(run, |value| value.allocations)).collect(),
+            bytes: (0..runs).map(|run| column(run, |value| value.bytes)).collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.allocations.is_empty() && self.bytes.is_empty()
+    }
+
+    /// The values of a sample. [`Rows::check_len`] has found the columns whole.
+    pub(super) fn values(&self, sample: usize) -> Vec<RepeatValue> {
+        let columns = self.allocations.iter().zip(&self.bytes);
+        let value = |(allocations, bytes): (&Vec<u64>, &Vec<u64>)| {
+            Some(RepeatValue { allocations: *allocations.get(sample)?, bytes: *bytes.get(sample)? })
+        };
+        columns.filter_map(value).collect()
     }
 }
 

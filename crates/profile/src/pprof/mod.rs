@@ -11,7 +11,7 @@
 //! ```
 //!
 //! **Samples.** The values are additive. Labels: `window` (its name), `image` (its label), `capture` (`complete`, `cut`
-//! or `frame pointer`); where the stack has async callers, the number `async_from` tells how many frames stand before
+//! or `frame pointer`), and `unstable` (`yes`) where several runs differ; where the stack has async callers, the number `async_from` tells how many frames stand before
 //! the first of them. So `go tool pprof -tagfocus=window=parse FILE` shows one window. A value above 2^63 − 1 is
 //! written as that.
 //!
@@ -26,8 +26,12 @@
 //!   "location_kinds":{"entry_point":[0],"async":[5,6]},  locations that are not return addresses
 //!   "stacks":{"len":2,"captures":{"cut":[1]},"cut_reasons":{"1":"…"},"unused":{}},
 //!   "rows":{"window":[0,0],"stack":[0,1],"entries":[10,1],"first_entry":[1,1],"last_entry":[10,1],
-//!           "reallocs_to_zero":[0,0]}}                   by sample
+//!           "reallocs_to_zero":[0,0],                    by sample
+//!           "repeats":{"allocations":[[300,2],[600,0]],  by run and sample; left out when there is one run
+//!                      "bytes":[[4800,64],[9600,0]]}}}
 //! ```
+//!
+//! Of several runs `environment.repeats` is the number, `windows[].iterations_per_repeat` the iterations in each.
 //!
 //! `digest` is the FNV-1a hash (64 bits) of the encoded message without the comment and its text. A file that a pprof
 //! tool filtered, scaled or merged has other samples than its document describes; the digest, or a second document,

@@ -147,6 +147,7 @@ fn assemble(message: proto::Profile, document: Document) -> Result<Profile, Erro
             entries: rows.entries[at],
             first_entry: rows.first_entry[at],
             last_entry: rows.last_entry[at],
+            repeats: rows.repeats.values(at),
         });
     }
     profile.validate()?;

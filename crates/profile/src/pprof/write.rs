@@ -88,6 +88,9 @@ fn sample<'p>(profile: &'p Profile, row: &Row, strings: &mut Strings<'p>) -> pro
         text_label("image", image.map_or("", |image| &image.label)),
         text_label("capture", stack.map_or("", |stack| capture_label(stack.capture))),
     ];
+    if window.is_some_and(|window| row.is_unstable(window)) {
+        label.push(text_label("unstable", "yes"));
+    }
     if let Some(frames) = stack.and_then(|stack| async_from(profile, stack)) {
         label.push(proto::Label {
             key: strings.index("async_from"),

@@ -3,14 +3,36 @@
 use std::collections::BTreeMap;
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Module, Profile, Row,
-    Stack, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Module, Profile,
+    RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 /// A profile whose indices are valid and whose counts fit a file. Tables are small, so that equal entries are common.
 pub(crate) fn profile() -> impl Strategy<Value = Profile> {
+    (one_run(), 0..4_u64, prop::collection::vec([count(), count()], 3 * ROWS)).prop_map(
+        |(mut profile, repeats, values)| {
+            profile.environment.repeats = repeats;
+            if repeats > 1 {
+                let runs = repeats as usize;
+                for window in &mut profile.windows {
+                    window.iterations_per_repeat = vec![window.iterations; runs];
+                }
+                for (row, values) in profile.rows.iter_mut().zip(values.chunks(3)) {
+                    row.repeats = values[..runs]
+                        .iter()
+                        .map(|&[allocations, bytes]| RepeatValue { allocations, bytes })
+                        .collect();
+                }
+            }
+            profile
+        },
+    )
+}
+
+/// As [`profile`], of one run.
+pub(crate) fn one_run() -> impl Strategy<Value = Profile> {
     (tables(), rows_and_threads(), losses(), environment()).prop_map(
         |(mut profile, (rows, threads), losses, environment)| {
             fix_up(&mut profile, rows, threads);
@@ -18,6 +40,9 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
         },
     )
 }
+
+/// So many rows there are at most.
+const ROWS: usize = 10;
 
 /// The tables, their indices still arbitrary: each is taken modulo the length of the table it leads to.
 fn tables() -> impl Strategy<Value = Profile> {
@@ -56,7 +81,7 @@ fn rows_and_threads() -> impl Strategy<Value = (Rows, Threads)> {
         ..ThreadLife::default()
     });
     let thread = (any::<Index>(), life, prop::option::of(any::<Index>()), totals);
-    (prop::collection::vec(row, 0..10), prop::collection::vec(thread, 0..4))
+    (prop::collection::vec(row, 0..ROWS), prop::collection::vec(thread, 0..4))
 }
 
 fn fix_up(profile: &mut Profile, rows: Rows, threads: Threads) {
@@ -88,6 +113,7 @@ fn fix_up(profile: &mut Profile, rows: Rows, threads: Threads) {
                 entries,
                 first_entry,
                 last_entry,
+                ..Row::default()
             })
             .collect();
     }
@@ -214,6 +240,7 @@ fn window() -> impl Strategy<Value = Window> {
             peak_bytes,
             peak_uncertainty_bytes: numbers[4],
             lost: numbers[5],
+            ..Window::default()
         },
     )
 }
@@ -247,6 +274,7 @@ fn environment() -> impl Strategy<Value = Environment> {
             lifetimes,
             frees_from_before,
             exit_code,
+            repeats: 0,
         },
     )
 }

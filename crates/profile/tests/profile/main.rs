@@ -1,5 +1,6 @@
 //! The profile as its users see it: whole profiles through files and into their normal form.
 
 mod arbitrary;
+mod merge;
 mod normal_form;
 mod round_trip;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::arbitrary;
 
 /// The same profile with the tables of modules, functions, locations, stacks and threads reversed.
-fn reversed(profile: &Profile) -> Profile {
+pub(crate) fn reversed(profile: &Profile) -> Profile {
     let mut other = profile.clone();
     let modules = other.modules.len();
     let functions = other.functions.len();

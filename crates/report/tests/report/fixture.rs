@@ -115,6 +115,7 @@ impl Fixture {
             entries: Some(1),
             first_entry: Some(1),
             last_entry: Some(1),
+            ..Row::default()
         });
         &mut self.profile.rows[at]
     }

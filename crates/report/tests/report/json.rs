@@ -1,5 +1,6 @@
 use heaptally_profile::model::{Profile, WindowKind};
 use heaptally_profile::pprof;
+use heaptally_profile::view::Selection;
 use heaptally_report::Options;
 use heaptally_report::json::json;
 use serde_json::Value;
@@ -40,7 +41,7 @@ fn the_schema_misses_nothing_that_is_wrong() {
     let mut wrong = report(&everything());
     wrong["windows"][1]["rows"][0]["counts"]["allocations"] = Value::from("many");
     wrong["windows"][1]["rows"][0]["capture"] = Value::from("half");
-    wrong["windows"][1]["rows"][0]["frames"][0].as_object_mut().unwrap().remove("kind");
+    wrong["frames"][0].as_object_mut().unwrap().remove("kind");
     let mut errors = Vec::new();
     check(&schema, &schema, &wrong, "", &mut errors);
     assert_eq!(errors.len(), 3, "{errors:?}");
@@ -58,22 +59,23 @@ fn everything_that_can_be_shown() {
 #[test]
 fn every_frame_of_a_recursion_is_there() {
     let report = report(&everything());
-    assert_eq!(report["windows"][1]["rows"][1]["frames"].as_array().unwrap().len(), 3003);
+    assert_eq!(report["windows"][1]["rows"][1]["stack"].as_array().unwrap().len(), 3003);
 }
 
 #[test]
 fn a_call_site_is_one_of_the_frames() {
     let report = report(&everything());
     let row = &report["windows"][1]["rows"][0];
-    let mut site = row["call_site"].clone();
-    let at = site.as_object_mut().unwrap().remove("frame").unwrap().as_u64().unwrap();
-    assert_eq!(site, row["frames"][at as usize]);
+    let at = row["call_site_position"].as_u64().unwrap();
+    assert_eq!(row["call_site"], row["stack"][at as usize]);
+    let site = &report["frames"][row["call_site"].as_u64().unwrap() as usize];
     assert_eq!(site["function"], "header::push_value");
 }
 
 #[test]
 fn windows_can_be_chosen() {
-    let options = Options { windows: vec!["process".into()], ..Options::default() };
+    let selection = Selection { windows: vec!["process".into()], ..Selection::default() };
+    let options = Options { selection, ..Options::default() };
     let report: Value = serde_json::from_str(&json(&everything(), &options)).unwrap();
     assert_eq!(report["windows"].as_array().unwrap().len(), 1);
     assert_eq!(report["windows"][0]["rows"][0]["counts"]["allocations"], 5);

@@ -1,6 +1,7 @@
 //! The reports of whole profiles: text by snapshots, JSON against its schema.
 
 mod fixture;
+mod form;
 mod json;
 mod schema;
 mod summary;

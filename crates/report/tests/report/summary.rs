@@ -1,4 +1,4 @@
-use heaptally_profile::model::{Capture, Profile, WindowKind};
+use heaptally_profile::model::{Capture, Profile, RepeatValue, WindowKind};
 use heaptally_report::summary::summary;
 
 use crate::fixture::{Fixture, everything, freed};
@@ -40,6 +40,33 @@ fn losses_are_told_in_words() {
 }
 
 #[test]
+fn several_runs_tell_what_differs_between_them() {
+    let mut fixture = Fixture::new();
+    let process = fixture.window("process", WindowKind::Automatic, 1);
+    let window = fixture.window("w", WindowKind::Process, 30);
+    let (f, g) = (fixture.stack("malloc", "f main"), fixture.stack("malloc", "g main"));
+    fixture.profile.environment.repeats = 3;
+    fixture.profile.windows[process].iterations_per_repeat = vec![1, 1, 1];
+    fixture.profile.windows[window].iterations_per_repeat = vec![5, 10, 15];
+    let by_run = |values: [u64; 3]| values.map(|allocations| RepeatValue { allocations, bytes: 0 }).into();
+    fixture.row(process, g, freed(9, 0)).repeats = by_run([1, 2, 6]);
+    fixture.row(window, f, freed(60, 0)).repeats = by_run([10, 20, 30]);
+    fixture.row(window, g, freed(6, 0)).repeats = by_run([1, 2, 3]);
+    assert_eq!(
+        summary(&fixture.profile),
+        "3 runs: 1 window, 66 allocations, 2 stacks, all stable, all complete"
+    );
+    fixture.profile.rows[2].repeats = by_run([1, 2, 4]);
+    assert_eq!(
+        summary(&fixture.profile),
+        "3 runs: 1 window, 66 allocations, 2 stacks, 1 unstable, all complete"
+    );
+}
+
+#[test]
 fn nothing_is_a_result_too() {
-    assert_eq!(summary(&Profile::default()), "0 windows, 0 allocations, 0 stacks");
+    let mut nothing = Profile::default();
+    assert_eq!(summary(&nothing), "0 windows, 0 allocations, 0 stacks");
+    nothing.environment.repeats = 2;
+    assert_eq!(summary(&nothing), "2 runs: 0 windows, 0 allocations, 0 stacks");
 }

@@ -189,3 +189,40 @@ fn return_addresses_are_looked_up_inside_their_call() {
         assert_eq!(frames_of(&profile)[0].last().unwrap().1, name, "{kind:?}");
     }
 }
+
+const COROUTINE: &str = r#"
+#include <coroutine>
+struct Task {
+  struct promise_type {
+    int value;
+    Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(int n) { value = n; return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+namespace app { Task gen(int n) { for (int i = 0; i < n; i++) co_yield i; } }
+int main() { auto task = app::gen(3); task.handle.resume(); task.handle.destroy(); }
+"#;
+
+#[test]
+fn the_parts_of_a_coroutine_have_its_name() {
+    let Some(workshop) = Workshop::with(&["g++"]) else { return };
+    workshop.write("coroutine.cpp", COROUTINE);
+    for flags in ["-O0 -g", "-O2 -g", "-O0"] {
+        workshop.sh(&format!("g++ -std=c++20 {flags} -o coroutine coroutine.cpp"));
+        let path = workshop.path("coroutine");
+        for part in ["actor", "destroy"] {
+            let address = symbols_of(&path)
+                .into_iter()
+                .find(|symbol| symbol.1.ends_with(&format!(".Frame.{part}")))
+                .map(|symbol| symbol.0)
+                .unwrap();
+            let name = names(&symbolize(&path, &[address + 4]))[0].last().unwrap().clone();
+            assert_eq!(name, format!("app::gen(int) [clone .{part}]"), "{flags}");
+        }
+    }
+}

@@ -7,4 +7,6 @@ mod compiler_output;
 mod debug_file;
 mod fold;
 mod replaced;
+mod swift;
 mod symbol;
+mod thread;

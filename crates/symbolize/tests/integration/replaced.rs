@@ -79,6 +79,48 @@ fn modules_without_a_file_are_told() {
     }
 }
 
+/// The stable heads of a module's problem.
+fn heads(module: Module, address: u64) -> Vec<String> {
+    let profile =
+        symbolize_with(Options { debug_dirs: Vec::new(), ..Options::default() }, module, &[address]);
+    let problem = profile.modules[0].symbol_problem.clone().unwrap_or_default();
+    problem.split("; ").map(|reason| reason.split(':').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn each_state_of_a_module_has_its_stable_head() {
+    let Some(workshop) = Workshop::with(&["gcc", "strip", "objcopy"]) else { return };
+    workshop.write("program.c", SOURCE);
+    workshop.sh("gcc -O0 -g -o program program.c");
+    let path = workshop.path("program");
+    let (module, address) = (module_of(&path), address_of(&path, "work"));
+    assert_eq!(heads(module.clone(), address), [""]);
+
+    workshop.write("noise", &"\u{7f}".repeat(4096));
+    workshop.sh("cp program good");
+    for section in [".debug_abbrev", ".debug_line", ".debug_info"] {
+        workshop.sh("cp good program");
+        workshop.sh(&format!("objcopy --update-section {section}=noise program"));
+        assert_eq!(heads(module.clone(), address), ["debug information damaged"], "{section}");
+    }
+    workshop.sh("cp good program");
+    workshop.sh("strip -g program");
+    assert_eq!(heads(module.clone(), address), ["no debug information"]);
+    workshop.sh("objcopy --add-gnu-debuglink=good program");
+    fs::remove_file(workshop.path("good")).unwrap();
+    assert_eq!(heads(module.clone(), address), ["no debug information", "debug file missing"]);
+    fs::write(workshop.path("good"), "another").unwrap();
+    assert_eq!(heads(module.clone(), address), ["no debug information", "debug file refused"]);
+    workshop.sh("strip -s program");
+    assert_eq!(heads(module.clone(), address)[0], "stripped");
+    workshop.write("impostor.c", IMPOSTOR);
+    workshop.sh("gcc -O0 -g -o program impostor.c");
+    assert_eq!(heads(module.clone(), address), ["file replaced"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(heads(module.clone(), address), ["file gone"]);
+    assert_eq!(heads(Module { path: "[vdso]".to_owned(), ..module }, address), ["no file"]);
+}
+
 #[test]
 fn damaged_files_never_make_it_panic() {
     let Some(workshop) = Workshop::with(&["gcc"]) else { return };

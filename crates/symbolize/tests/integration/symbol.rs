@@ -84,7 +84,7 @@ fn libc_is_named() {
     assert!(profile.functions.iter().all(|function| !function.is_folded));
     assert!(profile.environment.compilers.is_empty() || profile.images[0].path == profile.modules[0].path);
 
-    let options = heaptally_symbolize::Options { debug_dirs: Vec::new(), executable: None };
+    let options = heaptally_symbolize::Options { debug_dirs: Vec::new(), ..Default::default() };
     let module = crate::build::module_of(&libc);
     let mut addresses = text_addresses(&libc, 1001);
     addresses.push(exported("malloc"));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Image, Window};
+use crate::model::{Image, RepeatValue, Window};
 use crate::pprof::write::{compress, write};
 
 fn profile() -> Profile {
@@ -214,6 +214,38 @@ fn a_stack_has_the_same_locations_in_all_its_samples() {
     let mut message = message(&twice);
     message.sample[1].location_id.pop();
     assert!(matches!(trusting(message), Err(Error::Value { table: "sample", row: 1, .. })));
+}
+
+#[test]
+fn every_run_has_a_value_for_every_sample() {
+    let mut of_two = profile();
+    of_two.environment.repeats = 2;
+    of_two.windows[0].iterations_per_repeat = vec![1, 1];
+    of_two.rows[0].repeats =
+        vec![RepeatValue { allocations: 1, bytes: 10 }, RepeatValue { allocations: 2, bytes: 20 }];
+    assert_eq!(read(&write(&of_two)), Ok(of_two.clone()));
+
+    let mut missing = of_two.clone();
+    missing.rows.push(Row { repeats: vec![RepeatValue::default()], ..missing.rows[0].clone() });
+    assert!(matches!(read(&write(&missing)), Err(Error::Comment { .. })));
+    let mut of_one = of_two.clone();
+    of_one.environment.repeats = 1;
+    of_one.windows[0].iterations_per_repeat.clear();
+    assert!(matches!(read(&write(&of_one)), Err(Error::Value { table: "row", .. })));
+    let mut without = of_two.clone();
+    without.rows[0].repeats.clear();
+    assert!(matches!(read(&write(&without)), Err(Error::Value { table: "row", .. })));
+    of_two.windows[0].iterations_per_repeat.pop();
+    assert!(matches!(read(&write(&of_two)), Err(Error::Value { table: "window", .. })));
+
+    let mut uneven = message(&profile());
+    let text = uneven.string_table.last_mut().unwrap();
+    *text = text.replacen(
+        "\"reallocs_to_zero\":",
+        "\"repeats\":{\"allocations\":[[1]],\"bytes\":[]},\"reallocs_to_zero\":",
+        1,
+    );
+    assert!(matches!(trusting(uneven), Err(Error::Comment { .. })));
 }
 
 mod damage {

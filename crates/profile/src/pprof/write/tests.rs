@@ -1,7 +1,7 @@
 use std::io::Read as _;
 
 use super::*;
-use crate::model::{Function, Image, Line, Module, Window};
+use crate::model::{Function, Image, Line, Module, RepeatValue, Window};
 
 /// One row of a stack with an inlined frame and an async caller.
 fn profile() -> Profile {
@@ -96,6 +96,30 @@ fn labels_tell_window_image_capture_and_async_callers() {
             (vec!["async_from", ""], 2),
         ]
     );
+}
+
+#[test]
+fn rows_that_differ_between_runs_have_a_label_of_their_own() {
+    let mut profile = profile();
+    profile.environment.repeats = 2;
+    profile.windows[0].iterations_per_repeat = vec![1, 2];
+    let label = |allocations: [u64; 2]| {
+        let mut profile = profile.clone();
+        profile.rows[0].repeats =
+            allocations.map(|allocations| RepeatValue { allocations, bytes: 8 * allocations }).into();
+        let message = message(&profile, 0);
+        let labels = message.sample[0].label.iter();
+        let found: Vec<_> = labels.filter(|label| texts(&message, [label.key]) == ["unstable"]).collect();
+        found.iter().map(|label| texts(&message, [label.str])[0].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(label([5, 10]), [""; 0]);
+    assert_eq!(label([5, 9]), ["yes"]);
+}
+
+#[test]
+fn the_document_of_one_run_says_nothing_of_runs() {
+    let text = Document::of(&profile(), String::new()).to_comment();
+    assert!(!text.contains("repeat"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! Whose `malloc` and `operator new` the program calls.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+
+use object::Object;
+
+use super::finding::Finding;
+use super::image::{Definition, Elf, Image, definition, has_text};
+use crate::convert::INCOMPLETE;
+use crate::elf;
+use crate::message::quote;
+
+/// `operator new(unsigned long)`.
+const OPERATOR_NEW: &[u8] = b"_Znwm";
+/// Functions by which an allocator that is linked in is known.
+const MARKS: [(&str, &[u8]); 8] = [
+    ("jemalloc", b"mallocx"),
+    ("jemalloc", b"je_malloc"),
+    ("jemalloc", b"_rjem_malloc"),
+    ("mimalloc", b"mi_malloc"),
+    ("tcmalloc", b"tc_malloc"),
+    ("tcmalloc", b"MallocExtension_GetNumericProperty"),
+    ("snmalloc", b"sn_malloc"),
+    ("rpmalloc", b"rpmalloc"),
+];
+
+/// What allocators write into their messages: it stays when the symbols are stripped.
+const TEXTS: [(&str, &[u8]); 3] =
+    [("jemalloc", b"<jemalloc>"), ("mimalloc", b"mimalloc: "), ("tcmalloc", b"tcmalloc: large alloc")];
+/// Parts of the names of libraries whose `operator new` does not call malloc, as the recorder knows them.
+const NEW_DEFINERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "tbbmalloc", "rpmalloc"];
+
+/// Looks at a program and the libraries that it needs, in the loader's order.
+pub(crate) fn examine(program: &Elf<'_>, libraries: &[Image]) -> Vec<Finding> {
+    let mut findings = vec![malloc(program, libraries), operator_new(program, libraries)];
+    findings.extend(hidden_allocator(program));
+    findings.extend(other_allocators(libraries));
+    findings
+}
+
+/// An allocator in an executable whose symbols are gone.
+fn hidden_allocator(program: &Elf<'_>) -> Option<Finding> {
+    let is_stripped = program.symbols().next().is_none();
+    if !is_stripped || definition(program, b"malloc").is_some() {
+        return None;
+    }
+    let (name, _) = TEXTS.iter().find(|(_, text)| has_text(program, text))?;
+    Some(Finding::warning(
+        "other_allocator",
+        format!(
+            "the executable is stripped and holds messages of {name}: it may call it by names of its own"
+        ),
+        "see whether the report has the allocations that you expect; keep the symbols to have this told",
+    ))
+}
+
+fn malloc(program: &Elf<'_>, libraries: &[Image]) -> Finding {
+    const CHECK: &str = "allocator";
+    let advice = "build it without that allocator, or link the allocator as a shared library";
+    match definition(program, b"malloc") {
+        Some(Definition::Exported) => {
+            let which = MARKS
+                .iter()
+                .find(|(_, function)| definition(program, function).is_some())
+                .or_else(|| TEXTS.iter().find(|(_, text)| has_text(program, text)))
+                .map_or_else(String::new, |(name, _)| format!(" ({name})"));
+            return Finding::problem(
+                CHECK,
+                format!(
+                    "the executable defines malloc itself{which}, and its calls do not come to the recorder"
+                ),
+                advice,
+            );
+        }
+        Some(Definition::Hidden) => {
+            return Finding::warning(
+                CHECK,
+                format!("{INCOMPLETE}the executable has a malloc of its own that only its own calls reach"),
+                advice,
+            );
+        }
+        None => {}
+    }
+    match first_definer(libraries, b"malloc") {
+        Some(library) if is_libc(library) => {
+            Finding::ok(CHECK, format!("the C library's malloc, {}", quote(&library.path)))
+        }
+        Some(library) => {
+            Finding::ok(CHECK, format!("malloc of {}: recorded as the C library's is", quote(&library.path)))
+        }
+        None => Finding::warning(
+            CHECK,
+            "no needed library defines malloc",
+            "see that the C library is among the needed libraries",
+        ),
+    }
+}
+
+fn operator_new(program: &Elf<'_>, libraries: &[Image]) -> Finding {
+    const CHECK: &str = "operator_new";
+    match definition(program, OPERATOR_NEW) {
+        Some(_) => {
+            return Finding::note(
+                CHECK,
+                "the executable defines operator new itself: what it gets from malloc is recorded there",
+            );
+        }
+        None if libraries.is_empty() => return Finding::ok(CHECK, "not defined: no C++"),
+        None => {}
+    }
+    match first_definer(libraries, OPERATOR_NEW) {
+        Some(library) if is_cpp_runtime(library) => {
+            Finding::ok(CHECK, format!("the C++ runtime's, {}: it calls malloc", quote(&library.path)))
+        }
+        Some(library) if NEW_DEFINERS.iter().any(|allocator| name(library).contains(allocator)) => {
+            Finding::ok(CHECK, format!("an allocator's, {}: recorded", quote(&library.path)))
+        }
+        Some(library) => {
+            Finding::ok(CHECK, format!("of {}: what it gets from malloc is recorded", quote(&library.path)))
+        }
+        None => Finding::ok(CHECK, "no needed library defines it: no C++"),
+    }
+}
+
+/// Libraries that call an allocator by names of its own.
+fn other_allocators(libraries: &[Image]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for library in libraries {
+        // An allocator's own library is the allocator.
+        let defines_malloc = library.elf().is_none_or(|elf| definition(&elf, b"malloc").is_some());
+        if defines_malloc {
+            continue;
+        }
+        let elf = File::open(&library.path).ok().and_then(|file| elf::Elf::read(&file, &head(&library.path)));
+        for allocator in elf.into_iter().flat_map(|elf| elf.allocators) {
+            findings.push(Finding::warning(
+                "other_allocator",
+                format!(
+                    "{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc",
+                    quote(&library.path)
+                ),
+                "build that library without the allocator",
+            ));
+        }
+    }
+    findings
+}
+
+fn head(path: &Path) -> Vec<u8> {
+    use std::io::Read;
+
+    let mut head = Vec::new();
+    // What cannot be read gives an empty head, which is no ELF file's.
+    let _read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    head
+}
+
+fn first_definer<'a>(libraries: &'a [Image], function: &[u8]) -> Option<&'a Image> {
+    libraries.iter().find(|library| {
+        library.elf().is_some_and(|elf| definition(&elf, function) == Some(Definition::Exported))
+    })
+}
+
+fn name(library: &Image) -> &str {
+    library.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+fn is_libc(library: &Image) -> bool {
+    name(library).starts_with("libc.so") || name(library).starts_with("libc-2.")
+}
+
+fn is_cpp_runtime(library: &Image) -> bool {
+    ["libstdc++", "libc++"].iter().any(|runtime| name(library).starts_with(runtime))
+}

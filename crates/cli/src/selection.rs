@@ -1,0 +1,83 @@
+//! The options that say which stacks are looked at, for every command that reads profiles.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use heaptally_profile::call_site::Rules;
+use heaptally_profile::model::Profile;
+use heaptally_profile::view::Selection;
+use regex::Regex;
+
+use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::message::quote;
+
+/// Which stacks of which windows.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Which stacks")]
+pub(crate) struct SelectionArgs {
+    /// This window only; can be given several times.
+    #[arg(long, value_name = "NAME")]
+    window: Vec<String>,
+    /// Only stacks with a frame that fits, without the callers of the outermost one. A frame fits by its function's
+    /// name or its source file, in any part; of several patterns one has to fit.
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    under: Vec<Regex>,
+    /// Only stacks with a frame that fits.
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    filter: Vec<Regex>,
+    /// Only stacks without a frame that fits.
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    exclude: Vec<Regex>,
+    /// Only stacks of threads whose outermost function fits, that of start-up code aside.
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    root: Vec<Regex>,
+    /// More rules for call sites: frames that this file lists are folded too. heaptally's own list explains its form:
+    /// crates/profile/rules/call_site.txt.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    rules: Vec<PathBuf>,
+}
+
+fn regex(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| error.to_string())
+}
+
+impl SelectionArgs {
+    /// The selection of a profile of `file`; every window that is asked for must be there.
+    pub(crate) fn selection(&self, profile: &Profile, file: &Path) -> Result<Selection, Failure> {
+        let selection = Selection {
+            windows: self.window.clone(),
+            under: self.under.clone(),
+            filter: self.filter.clone(),
+            exclude: self.exclude.clone(),
+            root: self.root.clone(),
+        };
+        let Some(name) = selection.missing_windows(profile).first().map(quote) else { return Ok(selection) };
+        let known: Vec<String> = profile.windows.iter().map(|window| quote(&window.name)).collect();
+        Err(Failure::new(
+            UNREADABLE,
+            format!("{} has no window {name}\nit has {}", quote(file), known.join(", ")),
+        ))
+    }
+
+    /// The embedded rules and those of the user's files.
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        let mut rules = Rules::embedded().clone();
+        for file in &self.rules {
+            let refuse =
+                |why: String| Failure::new(USAGE, format!("cannot use the rules {}: {why}", quote(file)));
+            let text = fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+            rules.extend(&Rules::parse(&text).map_err(|error| refuse(error.to_string()))?);
+        }
+        Ok(rules)
+    }
+}
+
+/// The folder of the user's sources: the repository that holds the working folder, or else that folder.
+pub(crate) fn project() -> Option<String> {
+    let folder = env::current_dir().ok()?;
+    let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let project = repository.unwrap_or(&folder).to_str()?.trim_end_matches('/');
+    (!project.is_empty()).then(|| project.to_owned())
+}

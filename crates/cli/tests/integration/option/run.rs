@@ -1,0 +1,97 @@
+//! `run`.
+
+use std::fs;
+
+use super::{Bench, Row};
+use crate::elf_copy;
+use crate::sandbox::entries;
+
+pub(super) const ROWS: &[Row] = &[
+    Row { command: "run", option: "--output", check: output },
+    Row { command: "run", option: "--window", check: window },
+    Row { command: "run", option: "--repeat", check: repeat },
+    Row { command: "run", option: "--strict", check: strict },
+    Row { command: "run", option: "--no-lifetimes", check: no_lifetimes },
+    Row { command: "run", option: "--json-status", check: json_status },
+    Row { command: "run", option: "--segment-dir", check: segment_dir },
+    Row { command: "run", option: "--quiet", check: quiet },
+    Row { command: "run", option: "PROGRAM", check: program },
+];
+
+fn output(bench: &Bench) {
+    bench.output(&["run", "--output", "long.pb.gz", "true"]);
+    bench.output(&["run", "-o", "short.pb.gz", "true"]);
+    let work = |name| bench.sandbox.work(name);
+    assert_eq!(entries(&work("")), [work("long.pb.gz"), work("short.pb.gz")]);
+    bench.output(&["run", "true"]);
+    assert!(work("true.pb.gz").is_file());
+}
+
+fn window(bench: &Bench) {
+    let demo = bench.demo();
+    let windows = |profile| {
+        let report = bench.sandbox.json(profile);
+        let windows = report["windows"].as_array().unwrap();
+        windows.iter().map(|window| window["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    bench.output(&["run", "-o", "all.pb.gz", &demo]);
+    assert_eq!(windows("all.pb.gz"), ["process", "parse", "look up"]);
+    bench.output(&["run", "-o", "one.pb.gz", "--window", "look up", &demo]);
+    assert_eq!(windows("one.pb.gz"), ["look up"]);
+    bench.output(&["run", "-o", "two.pb.gz", "--window", "look up", "--window", "parse", &demo]);
+    assert_eq!(windows("two.pb.gz").len(), 2);
+}
+
+fn repeat(bench: &Bench) {
+    assert_eq!(bench.output(&["run", "echo", "word"]), "word\n");
+    assert_eq!(bench.output(&["run", "--repeat", "2", "echo", "word"]), "word\nword\n");
+}
+
+fn strict(bench: &Bench) {
+    let by_passing = bench.sandbox.write("by-passing", elf_copy::with_symbol("mi_malloc"), 0o755);
+    let by_passing = by_passing.to_str().unwrap();
+    bench.call(&["run", by_passing]).expect(0).says(&["mimalloc"]);
+    bench.call(&["run", "--strict", by_passing]).expect(125).says(&["--strict"]);
+    bench.call(&["run", "--strict", "true"]).expect(0);
+}
+
+fn no_lifetimes(bench: &Bench) {
+    let demo = bench.demo();
+    let freed = |profile| bench.sandbox.json(profile)["windows"][1]["counts"]["freed"].as_u64();
+    let allocations = |profile| bench.sandbox.json(profile)["windows"][1]["counts"]["allocations"].clone();
+    bench.output(&["run", "-o", "with.pb.gz", &demo]);
+    bench.output(&["run", "-o", "without.pb.gz", "--no-lifetimes", &demo]);
+    assert!(freed("with.pb.gz").unwrap() > 0);
+    assert_eq!(freed("without.pb.gz").unwrap_or(0), 0);
+    assert_eq!(allocations("with.pb.gz"), allocations("without.pb.gz"));
+}
+
+fn json_status(bench: &Bench) {
+    bench.output(&["run", "true"]);
+    assert!(!bench.sandbox.work("status.json").exists());
+    bench.output(&["run", "--json-status", "status.json", "true"]);
+    let status = fs::read(bench.sandbox.work("status.json")).unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
+    assert_eq!(status["schema"], "heaptally-status");
+}
+
+fn segment_dir(bench: &Bench) {
+    let folder = bench.sandbox.work("segments");
+    fs::create_dir(&folder).unwrap();
+    assert_eq!(bench.output(&["run", "--", "ls", "segments"]), "");
+    let seen = bench.output(&["run", "--segment-dir", "segments", "--", "ls", "segments"]);
+    assert!(seen.starts_with("heaptally-"), "{seen}");
+    assert!(entries(&folder).is_empty(), "the segment was left behind");
+}
+
+fn quiet(bench: &Bench) {
+    assert!(!bench.call(&["run", "true"]).expect(0).errors.is_empty());
+    for option in ["-q", "--quiet"] {
+        assert_eq!(bench.call(&["run", option, "true"]).expect(0).errors, "");
+    }
+}
+
+fn program(bench: &Bench) {
+    bench.call(&["run"]).expect(125);
+    assert_eq!(bench.output(&["run", "echo", "-q", "--", "word"]), "-q -- word\n");
+}

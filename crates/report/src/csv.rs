@@ -1,0 +1,124 @@
+//! Rows as comma-separated values (RFC 4180), a head line first.
+//!
+//! One record for each stack of each window, in the order of the text; nothing is limited. `stack` holds the frames
+//! from the leaf, parted by `;`. A text that a spreadsheet would take for a formula has a `'` before it.
+
+use std::borrow::Cow;
+
+use csv::Writer;
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::model::{Capture, Profile};
+
+use crate::escape::escape;
+use crate::{Options, frame};
+
+const COLUMNS: [&str; 29] = [
+    "window",
+    "image",
+    "iterations",
+    "allocations_per_iteration",
+    "bytes_per_iteration",
+    "allocations",
+    "bytes",
+    "freed",
+    "freed_bytes",
+    "freed_later",
+    "freed_later_bytes",
+    "live",
+    "live_bytes",
+    "live_at_exit",
+    "live_at_exit_bytes",
+    "reallocs",
+    "reallocs_in_place",
+    "reallocs_moved",
+    "temporary",
+    "temporary_bytes",
+    "failed",
+    "entries",
+    "first_entry",
+    "last_entry",
+    "capture",
+    "function",
+    "file",
+    "line",
+    "stack",
+];
+
+/// The rows of a profile.
+pub fn csv(profile: &Profile, options: &Options) -> String {
+    let sites = CallSites::new(profile, &options.rules);
+    let view = options.view(profile, &sites);
+    let mut writer = Writer::from_writer(Vec::new());
+    // NOTE: writing to memory does not fail, and all records have as many fields.
+    let _ = writer.write_record(COLUMNS);
+    for window in view.windows.iter().filter(|view| !view.in_background) {
+        for row in &window.rows {
+            let counts = &row.row.counts;
+            let site = row.call_site(profile, &sites).map(|(_, frame)| frame);
+            let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+            let per_iteration =
+                |value| window.window.per_iteration(value).map(|value| value.to_string()).unwrap_or_default();
+            let frames: Vec<String> =
+                row.frames(profile).map(|frame| frame::name(&frame).replace(';', ":")).collect();
+            let capture = match row.stack.capture {
+                Capture::Complete => "complete",
+                Capture::FramePointer => "frame_pointer",
+                Capture::Cut => "cut",
+            };
+            let image = window.image.map_or("", |image| &image.label);
+            let record: [String; 29] = [
+                text(&window.window.name),
+                text(image),
+                window.window.iterations.to_string(),
+                per_iteration(counts.allocations),
+                per_iteration(counts.bytes),
+                counts.allocations.to_string(),
+                counts.bytes.to_string(),
+                counts.freed.to_string(),
+                counts.freed_bytes.to_string(),
+                counts.freed_later.to_string(),
+                counts.freed_later_bytes.to_string(),
+                counts.live().to_string(),
+                counts.live_bytes().to_string(),
+                counts.live_at_exit().to_string(),
+                counts.live_at_exit_bytes().to_string(),
+                counts.reallocs.to_string(),
+                counts.reallocs_in_place.to_string(),
+                counts.reallocs_moved.to_string(),
+                counts.temporary.to_string(),
+                counts.temporary_bytes.to_string(),
+                counts.failed.to_string(),
+                number(row.row.entries),
+                number(row.row.first_entry),
+                number(row.row.last_entry),
+                capture.to_owned(),
+                site.map(|frame| text(&frame::name(&frame))).unwrap_or_default(),
+                site.and_then(|frame| frame.file().map(text)).unwrap_or_default(),
+                number(site.filter(|frame| frame.line > 0).map(|frame| u64::from(frame.line))),
+                text(&frames.join(";")),
+            ];
+            let _ = writer.write_record(&record);
+        }
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// A name as one field.
+fn text(name: &str) -> String {
+    let name: Cow<'_, str> = escape(name);
+    if name.starts_with(['=', '+', '-', '@']) { format!("'{name}") } else { name.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn a_name_is_no_formula() {
+        assert_eq!(text("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+        assert_eq!(text("-[NSObject init]"), "'-[NSObject init]");
+        assert_eq!(text("a=b"), "a=b");
+        assert_eq!(text("a\u{1b}"), "a\\u{1b}");
+    }
+}

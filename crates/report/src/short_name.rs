@@ -1,0 +1,157 @@
+//! Names of C++ as people write them, for the short form.
+//!
+//! ```text
+//! std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >       std::string
+//! std::map<int, Item, std::less<int>, std::allocator<std::pair<int const, Item> > >     std::map<int, Item>
+//! ```
+
+use std::borrow::Cow;
+
+use heaptally_profile::frame::Frame;
+
+/// A name without what the standard library adds to it: inline namespaces, default arguments of containers.
+pub(crate) fn shorten(name: &str) -> Cow<'_, str> {
+    if !name.contains("std::") {
+        return Cow::Borrowed(name);
+    }
+    let mut short = name.replace("std::__cxx11::", "std::").replace("std::__1::", "std::");
+    for (long, alias) in [
+        ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
+        ("std::basic_string<char, std::char_traits<char>, std::allocator<char>>", "std::string"),
+        ("std::basic_string_view<char, std::char_traits<char> >", "std::string_view"),
+        ("std::basic_string_view<char, std::char_traits<char>>", "std::string_view"),
+    ] {
+        short = short.replace(long, alias);
+    }
+    for default in
+        [", std::allocator<", ", std::less<", ", std::hash<", ", std::equal_to<", ", std::default_delete<"]
+    {
+        short = without_argument(&short, default);
+    }
+    Cow::Owned(short)
+}
+
+/// Drops the template arguments that begin so, each up to its closing bracket.
+fn without_argument(name: &str, begin: &str) -> String {
+    let mut kept = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find(begin) {
+        let (before, from) = rest.split_at(at);
+        let Some(end) = closing(from.get(begin.len()..).unwrap_or_default()) else { break };
+        let behind = from.get(begin.len() + end + 1..).unwrap_or_default();
+        // Only a last argument is a default one; another one is followed by its successors.
+        kept.push_str(before);
+        if behind.starts_with([' ', '>', ',']) {
+            rest = behind.strip_prefix(' ').filter(|behind| behind.starts_with('>')).unwrap_or(behind);
+        } else {
+            kept.push_str(begin);
+            rest = from.get(begin.len()..).unwrap_or_default();
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Where the bracket closes that is open at the start.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if before == '-' => {}
+            '>' if depth == 0 => return Some(at),
+            '>' => depth -= 1,
+            _ => {}
+        }
+        before = character;
+    }
+    None
+}
+
+/// A C++ function's name without its parameters and, for templates, its return type.
+pub(crate) fn without_parameters<'a>(name: &'a str, frame: &Frame<'_>) -> &'a str {
+    let is_cpp = frame.function.is_some_and(|function| function.system_name.starts_with("_Z"));
+    if !is_cpp || !name.contains('(') {
+        return name;
+    }
+    let mut depth = 0_usize;
+    // From the end: the last bracket that opens at the outer level begins the parameters.
+    for (at, character) in name.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    let short = name.get(..at).unwrap_or(name);
+                    // `operator()` and a lambda's own brackets belong to the name.
+                    return if short.is_empty() || short.ends_with("operator") { name } else { short };
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use heaptally_profile::model::{FrameKind, Function};
+
+    use super::*;
+
+    #[test]
+    fn what_the_library_adds_is_left_out() {
+        for (long, short) in [
+            (
+                "add(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)",
+                "add(std::string const&)",
+            ),
+            (
+                "std::vector<int, std::allocator<int> >::push_back(int const&)",
+                "std::vector<int>::push_back(int const&)",
+            ),
+            (
+                "std::map<int, Item, std::less<int>, std::allocator<std::pair<int const, Item> > >::find(int)",
+                "std::map<int, Item>::find(int)",
+            ),
+            (
+                "std::vector<int, mine::allocator<int> >::size()",
+                "std::vector<int, mine::allocator<int> >::size()",
+            ),
+            ("std::broken<int, std::allocator<int", "std::broken<int, std::allocator<int"),
+            ("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>::push"),
+        ] {
+            assert_eq!(shorten(long), short);
+        }
+    }
+
+    #[test]
+    fn parameters_are_left_out_of_cpp_names_only() {
+        let short = |name, system_name: &str| {
+            let function =
+                Function { name: String::new(), system_name: system_name.into(), ..Function::default() };
+            let frame = Frame {
+                location: 0,
+                line_index: 0,
+                kind: FrameKind::Return,
+                function: Some(&function),
+                function_id: Some(0),
+                line: 0,
+                inlined: false,
+                module: None,
+                address: 0,
+            };
+            without_parameters(name, &frame).to_owned()
+        };
+        assert_eq!(short("add(std::string const&)", "_Z3addv"), "add");
+        assert_eq!(short("f(int (*)(char)) const", "_Z1f"), "f");
+        assert_eq!(short("Call::operator()(int)", "_Z1f"), "Call::operator()");
+        assert_eq!(
+            short("main::{lambda(int)#1}::operator()(int) const", "_Z1f"),
+            "main::{lambda(int)#1}::operator()"
+        );
+        assert_eq!(short("<fn(A) as B>::f", "_RNv"), "<fn(A) as B>::f");
+        assert_eq!(short("(anonymous namespace)::f(int)", "_Z1f"), "(anonymous namespace)::f");
+    }
+}

@@ -1,0 +1,160 @@
+//! What stands above a window's rows.
+
+use heaptally_profile::view::WindowView;
+
+use super::Context;
+use super::page::Page;
+use super::table::Columns;
+use crate::escape::escape;
+use crate::number::{count, counted, share};
+
+/// The head line and what else is to be known of a window.
+pub(super) fn head(page: &mut Page, context: &Context<'_>, view: &WindowView<'_>) {
+    page.head(&line(context, view));
+    for note in notes(context, view) {
+        page.line(&format!("  {note}"));
+    }
+}
+
+/// One line for the windows that are not what is looked for.
+pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&WindowView<'_>]) {
+    if views.is_empty() {
+        return;
+    }
+    let told = views.iter().map(|view| {
+        let mut name = format!("\"{}\"", escape(&view.window.name));
+        if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
+            name.push_str(&format!(" of {}", escape(&image.label)));
+        }
+        let allocations = counted(view.counts.allocations, "allocation", "allocations");
+        let of = if view.image.is_some_and(|image| image.replaced) { ", before exec" } else { "" };
+        format!("{name} ({allocations}{of})")
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    page.note(&format!("before the windows: {told}; --window process shows the stacks"));
+    page.line("");
+}
+
+/// `window "parse"   1,000 iterations   76.00 allocs/iter   4,138 B/iter   0 live at end`.
+pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
+    let WindowView { window, counts, .. } = view;
+    let mut parts = vec![format!("window \"{}\"", escape(&window.name))];
+    if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
+        parts[0].push_str(&format!(" of {}", escape(&image.label)));
+    }
+    parts.push(if window.iterations_told {
+        counted(window.iterations, "iteration", "iterations")
+    } else {
+        counted(window.entries, "entry", "entries")
+    });
+    let columns = Columns::of(window, context.options.sort, *counts);
+    if columns.is_divided() {
+        parts.push(format!("{} allocs/iter", columns.number(counts.allocations)));
+        parts.push(format!("{} B/iter", columns.bytes(counts.bytes)));
+    } else {
+        parts.push(counted(counts.allocations, "allocation", "allocations"));
+        parts.push(format!("{} B", count(counts.bytes)));
+    }
+    if context.profile.environment.lifetimes {
+        parts.push(match counts.live() {
+            0 => "0 live at end".to_owned(),
+            live => format!("{} live at end ({} B)", count(live), count(counts.live_bytes())),
+        });
+    }
+    parts.join("   ")
+}
+
+fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
+    let window = view.window;
+    let mut notes = Vec::new();
+    if view.counts.allocations > 0 {
+        notes.push(blocks(context, view));
+    }
+    notes.extend(left_out(context, view));
+    if window.unfinished {
+        let image = context.profile.images.get(window.image);
+        let how = if image.is_some_and(|image| image.replaced) {
+            "another program replaced this one (exec)"
+        } else {
+            "the program ended"
+        };
+        notes.push(format!("still open when {how}"));
+    }
+    if window.iterations_told && window.entries != 1 {
+        notes.push(format!("entered {}", counted(window.entries, "time", "times")));
+    }
+    if window.crossed_ends > 0 {
+        let ends = counted(window.crossed_ends, "end", "ends");
+        notes.push(format!("{ends} while another window was the innermost one"));
+    }
+    if window.stray_ends > 0 {
+        notes.push(format!("{} while it was not open", counted(window.stray_ends, "end", "ends")));
+    }
+    if window.lost > 0 {
+        let lost = counted(window.lost, "more allocation", "more allocations");
+        notes.push(format!("{lost} whose stack was not recorded"));
+    }
+    if view.counts.failed > 0 {
+        notes.push(format!("{} that returned no memory", counted(view.counts.failed, "call", "calls")));
+    }
+    if let Some(peak) = window.peak_bytes {
+        let bound = match window.peak_uncertainty_bytes {
+            0 => String::new(),
+            bound => format!(" (up to {} more or less: several threads)", count(bound)),
+        };
+        notes.push(format!("peak of live bytes {}{bound}", count(peak)));
+    }
+    notes
+}
+
+/// What became of the blocks, in all.
+fn blocks(context: &Context<'_>, view: &WindowView<'_>) -> String {
+    let counts = &view.counts;
+    let mut note =
+        format!("{} of {} B", counted(counts.allocations, "allocation", "allocations"), count(counts.bytes));
+    if context.profile.environment.lifetimes {
+        note.push_str(&format!(
+            ": {} freed while it was open, {} later, {} still live at exit",
+            count(counts.freed),
+            count(counts.freed_later),
+            count(counts.live_at_exit())
+        ));
+        if counts.temporary > 0 {
+            note.push_str(&format!("; {} temporary", share(counts.temporary, counts.allocations)));
+        }
+    }
+    if counts.reallocs > 0 {
+        note.push_str(&format!("; {}", reallocs(counts.reallocs, counts.reallocs_in_place)));
+    }
+    note
+}
+
+/// `3 reallocs (1 in place)`.
+pub(super) fn reallocs(reallocs: u64, in_place: u64) -> String {
+    format!("{} ({} in place)", counted(reallocs, "realloc", "reallocs"), count(in_place))
+}
+
+/// What the selection does not hold.
+fn left_out(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
+    let out = &view.left_out;
+    let mut notes = Vec::new();
+    let told = |stacks: u64, allocations: u64| {
+        format!(
+            "{} in {}",
+            counted(allocations, "allocation", "allocations"),
+            counted(stacks, "stack", "stacks")
+        )
+    };
+    if out.not_under_stacks > 0 {
+        let out = told(out.not_under_stacks, out.not_under.allocations);
+        notes.push(format!("left out: {out} that hold no frame of --under"));
+    }
+    if out.filtered_stacks > 0 {
+        let out = told(out.filtered_stacks, out.filtered.allocations);
+        notes.push(format!("left out: {out} by --filter, --exclude or --root"));
+    }
+    if !context.options.selection.takes_all_stacks() && notes.is_empty() {
+        notes.push("nothing was left out by --under, --filter, --exclude or --root".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,399 @@
+//! A stack in words: its call site, what was called there, and from where.
+
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::frame::Frame;
+use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
+use heaptally_profile::view::{RowView, WindowView};
+
+use super::Context;
+use super::head::reallocs;
+use super::recursion::{Run, runs};
+use crate::escape::escape;
+use crate::frame::{mark, name, source, source_at};
+use crate::number::{count, counted, per_iteration, share};
+use crate::path::{is_own, shorten};
+use crate::short_name::{shorten as shorten_name, without_parameters};
+use crate::width::{cut_front, cut_middle, width};
+
+/// How many callers are shown in the short form: the first, and the last.
+const NEAR_CALLERS: usize = 8;
+const FAR_CALLERS: usize = 2;
+/// Where a line of callers ends that need not fit a terminal.
+const LINE_COLUMNS: usize = 110;
+/// What one name may take of a terminal.
+const NAME_COLUMNS: usize = 48;
+/// What a name keeps of a line that it shares with its source.
+const LEAST_NAME_COLUMNS: usize = 24;
+/// How many lines callers take on a terminal.
+const LINES: usize = 2;
+
+/// A frame that is named by its function, or that has none and is known by its place.
+type Named = Result<FunctionId, (LocationId, usize)>;
+
+/// What is seen of a stack in the short form.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct StackKey {
+    site: Option<Seen>,
+    callee: Option<Named>,
+    callers: Vec<Option<Named>>,
+    capture: Capture,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Seen {
+    Line(FunctionId, u32, bool),
+    Place((LocationId, usize)),
+}
+
+/// A stack's frames, parted at its call site.
+pub(super) struct Parts<'p> {
+    /// The library's function that the user's code called; the allocation function if it called that.
+    pub(super) callee: Option<Frame<'p>>,
+    pub(super) site: Option<Frame<'p>>,
+    /// Outwards from the call site, listed frames left out; `None` for some of them between others.
+    callers: Vec<Option<Frame<'p>>>,
+}
+
+impl<'p> Parts<'p> {
+    pub(super) fn of(context: &Context<'p>, row: &RowView<'p>) -> Self {
+        let frames: Vec<Frame<'p>> = row.frames(context.profile).collect();
+        let is_listed = |frame: &Frame<'_>| is_listed(context.profile, context.sites, frame);
+        let at = match row.call_site(context.profile, context.sites) {
+            Some((at, _)) => at,
+            // Trimmed before it, or nothing but the allocation function.
+            None => frames.len().saturating_sub(1),
+        };
+        let site = frames.get(at).copied();
+        // Where no frame is the user's, all are shown.
+        let folds = site.is_some_and(|site| !is_listed(&site));
+        let mut callers = Vec::new();
+        let mut is_gap = false;
+        for frame in frames.iter().skip(at + 1) {
+            if folds && frame.kind != FrameKind::Signal && is_listed(frame) {
+                is_gap = true;
+                continue;
+            }
+            if std::mem::take(&mut is_gap) {
+                callers.push(None);
+            }
+            callers.push(Some(*frame));
+        }
+        Self { callee: at.checked_sub(1).and_then(|at| frames.get(at).copied()), site, callers }
+    }
+
+    /// What is seen of them: stacks with equal keys look the same.
+    pub(super) fn key(&self, capture: Capture) -> StackKey {
+        let place = |frame: &Frame<'_>| (frame.location, frame.line_index);
+        let seen = |frame: &Frame<'_>| match frame.function_id {
+            Some(function) => Seen::Line(function, frame.line, frame.inlined),
+            None => Seen::Place(place(frame)),
+        };
+        StackKey {
+            // The site's line is shown, of the others the function only.
+            site: self.site.as_ref().map(seen),
+            callee: self.callee.as_ref().map(|frame| frame.function_id.ok_or_else(|| place(frame))),
+            callers: self
+                .callers
+                .iter()
+                .map(|caller| caller.as_ref().map(|frame| frame.function_id.ok_or_else(|| place(frame))))
+                .collect(),
+            capture,
+        }
+    }
+
+    /// The nearest caller in the user's own folder, if the call site lies outside.
+    fn own(&self, project: Option<&str>) -> Option<&Frame<'p>> {
+        let project = project?;
+        let is_ours = |frame: &Frame<'_>| frame.file().is_some_and(|file| is_own(file, project));
+        if self.site.as_ref().is_some_and(|site| site.file().is_none() || is_ours(site)) {
+            return None;
+        }
+        self.callers.iter().flatten().find(|frame| is_ours(frame))
+    }
+}
+
+pub(super) fn is_listed(profile: &Profile, sites: &CallSites<'_>, frame: &Frame<'_>) -> bool {
+    profile.locations.get(frame.location).is_some_and(|location| sites.lists(location, frame.line_index))
+}
+
+/// The call site of a stack, in one line, or in two where room is short.
+pub(super) fn site(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> Vec<String> {
+    let site = row.call_site(context.profile, context.sites).map(|(_, frame)| frame);
+    match site.or_else(|| row.frames(context.profile).last()) {
+        Some(frame) => name_and_source(context, &frame, room),
+        None => vec!["unknown".to_owned()],
+    }
+}
+
+/// A frame's name and source, as [`in_room`].
+fn name_and_source(context: &Context<'_>, frame: &Frame<'_>, room: Option<usize>) -> Vec<String> {
+    let file = frame.file().map(|file| shorten(file, context.options.project.as_deref()));
+    in_room(&shorten_name(&name(frame)), mark(frame), file.map(|file| source_at(file, frame.line)), room)
+}
+
+/// A name, its mark and its source. Where room is short, the name loses its middle; where it is too short for that, the
+/// source stands on a line of its own.
+pub(super) fn in_room(
+    name: &str,
+    mark: Option<&str>,
+    source: Option<String>,
+    room: Option<usize>,
+) -> Vec<String> {
+    let mut behind = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
+    let Some(room) = room else {
+        behind.extend(source.map(|source| format!("  {source}")));
+        return vec![format!("{name}{behind}")];
+    };
+    let least = width(name).min(LEAST_NAME_COLUMNS);
+    let on_one_line = |source: &String| least + width(&behind) + 2 + width(source) <= room;
+    match source {
+        Some(source) if on_one_line(&source) => {
+            behind.push_str("  ");
+            behind.push_str(&source);
+            vec![format!("{}{behind}", cut_middle(name, room.saturating_sub(width(&behind))))]
+        }
+        source => {
+            let name = cut_middle(name, room.saturating_sub(width(&behind)));
+            let mut lines = vec![format!("{name}{behind}")];
+            lines.extend(source.map(|source| format!("  {}", cut_front(&source, room.saturating_sub(2)))));
+            lines
+        }
+    }
+}
+
+/// The lines below the call site, indented by two.
+pub(super) fn details(
+    context: &Context<'_>,
+    window: &WindowView<'_>,
+    row: &RowView<'_>,
+    stacks: u64,
+    room: Option<usize>,
+) -> Vec<String> {
+    let mut lines = wrap_facts(&facts(context, window, row, stacks), room.map(|room| room.saturating_sub(2)));
+    if context.options.full {
+        lines.extend(all_frames(context, row, room));
+    } else {
+        let parts = Parts::of(context, row);
+        lines.extend(callers(context, &parts, room));
+        lines.extend(ending(row));
+    }
+    lines.into_iter().map(|line| format!("  {line}")).collect()
+}
+
+/// `calls Vec::push, from parse ← main`, in as many lines as it takes.
+pub(super) fn callers(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>) -> Vec<String> {
+    let room = room.map(|room| room.saturating_sub(2));
+    let fit = |frame: &Frame<'_>| {
+        let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
+        let whole = name(frame);
+        let name = shorten_name(without_parameters(&whole, frame));
+        match room {
+            Some(room) => {
+                let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + 8);
+                format!("{}{mark}", cut_middle(&name, columns))
+            }
+            None => format!("{name}{mark}"),
+        }
+    };
+    let mut lines = Vec::new();
+    let project = context.options.project.as_deref();
+    if let Some(own) = parts.own(project) {
+        let mut own = name_and_source(context, own, room.map(|room| room.saturating_sub(4)));
+        if let Some(first) = own.first_mut() {
+            first.insert_str(0, "for ");
+        }
+        lines.extend(own);
+    }
+    let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee)));
+    let names: Vec<String> =
+        parts.callers.iter().map(|caller| caller.as_ref().map_or_else(|| "…".to_owned(), fit)).collect();
+    let names: Vec<String> = runs(&names).iter().map(|run| run_text(run)).collect();
+    let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
+    loop {
+        let mut words = Vec::new();
+        if names.len() <= near + far {
+            words.extend(names.iter().cloned());
+        } else {
+            words.extend(names.iter().take(near).cloned());
+            words.push(format!("… {} more …", names.len() - near - far));
+            words.extend(names.iter().skip(names.len() - far).cloned());
+        }
+        let wrapped = wrap(calls.as_deref(), &words, room.unwrap_or(LINE_COLUMNS));
+        if room.is_none() || wrapped.len() <= LINES || near == 0 {
+            lines.extend(wrapped);
+            return lines;
+        }
+        near -= 1;
+    }
+}
+
+fn run_text(run: &Run<'_, String>) -> String {
+    match (run.items, run.times) {
+        (items, 1) => items.join(" ← "),
+        ([one], times) => format!("{one} × {}", count(times as u64)),
+        (several, times) => format!("({}) × {}", several.join(" ← "), count(times as u64)),
+    }
+}
+
+/// Words with arrows between, in lines of so many columns; a word is never broken.
+fn wrap(calls: Option<&str>, words: &[String], columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = calls.unwrap_or_default().to_owned();
+    for (at, word) in words.iter().enumerate() {
+        let link = match (at, line.is_empty()) {
+            (0, true) => "from ",
+            (0, false) => ", from ",
+            _ => " ← ",
+        };
+        if !line.is_empty() && width(&line) + width(link) + width(word) > columns {
+            lines.push(std::mem::take(&mut line));
+            line.push_str("  ");
+            line.push_str(link.trim_start_matches(", ").trim_start());
+        } else {
+            line.push_str(link);
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Every frame on a line, leaf first.
+fn all_frames(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> Vec<String> {
+    let room = room.map(|room| room.saturating_sub(2));
+    let fit = |line: String| room.map_or_else(|| line.clone(), |room| cut_middle(&line, room));
+    let lines: Vec<String> = row
+        .frames(context.profile)
+        .map(|frame| {
+            let mut line = name(&frame);
+            if let Some(source) = source(&frame) {
+                line.push_str("  ");
+                line.push_str(&source);
+            }
+            if let Some(mark) = mark(&frame) {
+                line.push(' ');
+                line.push_str(mark);
+            }
+            line
+        })
+        .collect();
+    let mut folded = Vec::new();
+    for run in runs(&lines) {
+        match (run.items, run.times) {
+            (items, 1) => folded.extend(items.iter().cloned().map(fit)),
+            ([one], times) => folded.push(format!("{}  × {}", fit(one.clone()), count(times as u64))),
+            (several, times) => {
+                folded.extend(several.iter().cloned().map(fit));
+                folded.push(format!("(the {} frames above × {})", several.len(), count(times as u64)));
+            }
+        }
+    }
+    folded.extend(ending(row));
+    folded
+}
+
+/// What ended a stack before its thread's start.
+fn ending(row: &RowView<'_>) -> Option<String> {
+    if row.is_trimmed || row.stack.capture != Capture::Cut {
+        return None;
+    }
+    let reason = match row.stack.cut_reason.as_str() {
+        "" => "the walk stopped here",
+        reason => reason,
+    };
+    Some(format!("(cut: {})", escape(reason)))
+}
+
+/// What else is to be known of a row, if anything.
+fn facts(context: &Context<'_>, view: &WindowView<'_>, row: &RowView<'_>, stacks: u64) -> Vec<String> {
+    let counts = &row.row.counts;
+    let mut facts = Vec::new();
+    if stacks > 1 {
+        facts.push(format!("{} that differ in library frames only", counted(stacks, "stack", "stacks")));
+    }
+    if let Some((least, most)) = row.row.range(view.window).filter(|_| row.row.is_unstable(view.window)) {
+        let (least, most) = (per_iteration(Some(least)), per_iteration(Some(most)));
+        facts.push(format!("unstable: {least} to {most} allocs/iter over the runs"));
+    }
+    if context.profile.environment.lifetimes && counts.live() > 0 {
+        let mut fact = format!("{} live at end ({} B)", count(counts.live()), count(counts.live_bytes()));
+        if counts.freed_later > 0 {
+            fact.push_str(&format!(", {} of them freed later", count(counts.freed_later)));
+        }
+        facts.push(fact);
+    }
+    if counts.temporary > 0 {
+        facts.push(format!("{} temporary", share(counts.temporary, counts.allocations)));
+    }
+    if counts.reallocs > 0 {
+        facts.push(reallocs(counts.reallocs, counts.reallocs_in_place));
+    }
+    if counts.failed > 0 {
+        facts.push(format!("{} failed", counted(counts.failed, "call", "calls")));
+    }
+    if counts.reallocs_to_zero > 0 {
+        facts.push(counted(counts.reallocs_to_zero, "realloc to 0", "reallocs to 0"));
+    }
+    // Those of one entry stand below a title that says so; of the first one it says all.
+    let is_told = row.row.entries == Some(1) && row.row.first_entry == Some(1) && !row.is_trimmed;
+    if let Some(entries) = row.row.entries.filter(|entries| *entries != view.window.entries && !is_told) {
+        let range = match (row.row.first_entry, row.row.last_entry) {
+            (Some(first), Some(last)) if first == last => format!(": number {}", count(first)),
+            (Some(first), Some(last)) => format!(": numbers {} to {}", count(first), count(last)),
+            _ => String::new(),
+        };
+        facts.push(format!("in {} of {} entries{range}", count(entries), count(view.window.entries)));
+    }
+    facts
+}
+
+/// Facts in as few lines as they fit.
+fn wrap_facts(facts: &[String], room: Option<usize>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for fact in facts {
+        match lines.last_mut() {
+            Some(line) if room.is_none_or(|room| width(line) + 2 + width(fact) <= room) => {
+                line.push_str("; ");
+                line.push_str(fact);
+            }
+            _ => lines.push(fact.clone()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn callers_are_wrapped_between_names() {
+        assert_eq!(
+            wrap(Some("calls push"), &words("parse run main"), 24),
+            ["calls push, from parse", "  ← run ← main"]
+        );
+        assert_eq!(wrap(None, &words("parse"), 3), ["from parse"]);
+        assert_eq!(wrap(Some("calls malloc"), &[], 3), ["calls malloc"]);
+        assert_eq!(wrap(None, &[], 3), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_and_its_source_share_the_room() {
+        let source = || Some("src/header.rs:88".to_owned());
+        assert_eq!(in_room("push_value", None, source(), None), ["push_value  src/header.rs:88"]);
+        assert_eq!(in_room("push_value", None, source(), Some(28)), ["push_value  src/header.rs:88"]);
+        assert_eq!(in_room("push_value", None, source(), Some(27)), ["push_value", "  src/header.rs:88"]);
+        for room in 12..80 {
+            for mark in [None, Some("(inlined)")] {
+                let lines = in_room("Header::push_value::with_a_long_name", mark, source(), Some(room));
+                assert!(lines.iter().all(|line| width(line) <= room), "{room}: {lines:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! C++ names.
+
+use std::panic;
+use std::thread;
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+
+use super::LimitedText;
+
+/// How deeply names may nest when the first try found them too deep.
+const DEEP_RECURSION: u32 = 4096;
+/// The stack for such names; only what is used becomes resident.
+const DEEP_STACK_BYTES: usize = 256 << 20;
+
+/// A C++ name. Names that nest too deeply for the stack at hand are tried again on a stack of their own.
+pub(super) fn demangle(base: &str) -> Option<String> {
+    match within(base, None) {
+        Ok(name) => Some(name),
+        Err(Failure::Final) => None,
+        Err(Failure::TooDeep) => {
+            let base = base.to_owned();
+            let deep = thread::Builder::new()
+                .name("demangle".to_owned())
+                .stack_size(DEEP_STACK_BYTES)
+                .spawn(move || within(&base, Some(DEEP_RECURSION)).ok());
+            deep.ok()?.join().ok()?
+        }
+    }
+}
+
+/// Why a C++ name was not demangled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    /// A greater depth may help.
+    TooDeep,
+    /// Nothing helps.
+    Final,
+}
+
+/// A C++ name up to a depth of nesting; `None`: the library's own.
+fn within(base: &str, depth: Option<u32>) -> Result<String, Failure> {
+    let mut parse = ParseOptions::default();
+    let mut write = DemangleOptions::new().no_return_type();
+    if let Some(depth) = depth {
+        parse = parse.recursion_limit(depth);
+        write = write.recursion_limit(depth);
+    }
+    // The bytes come from any file, and the library is large: a panic in it is one more way not to know the name.
+    let result = panic::catch_unwind(|| {
+        let symbol = match BorrowedSymbol::new_with_options(base.as_bytes(), &parse) {
+            Ok(symbol) => symbol,
+            Err(cpp_demangle::error::Error::TooMuchRecursion) => return Err(Failure::TooDeep),
+            Err(_) => return Err(Failure::Final),
+        };
+        let mut text = LimitedText::default();
+        match symbol.structured_demangle(&mut text, &write) {
+            Ok(()) if text.text.is_empty() => Err(Failure::Final),
+            Ok(()) => Ok(text.text),
+            Err(_) if text.is_full => Err(Failure::Final),
+            Err(_) => Err(Failure::TooDeep),
+        }
+    });
+    result.unwrap_or(Err(Failure::Final))
+}
