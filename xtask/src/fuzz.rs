@@ -18,8 +18,10 @@ use std::process::Command;
 
 const USAGE: &str = "usage: cargo xtask fuzz [--seconds N] [TARGET…]";
 
-/// The targets, and the longest input of each in bytes.
-const TARGETS: [(&str, u32); 8] = [
+/// A target's name, and its longest input in bytes.
+type Target = (&'static str, u32);
+
+const TARGETS: [Target; 8] = [
     ("profile_read", 16 << 10),
     ("profile_message", 16 << 10),
     ("profile_model", 8 << 10),
@@ -65,7 +67,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("faults found by {}", failed.join(", "))) }
 }
 
-fn parse(mut words: impl Iterator<Item = String>) -> Result<(u64, Vec<(&'static str, u32)>), String> {
+fn parse(mut words: impl Iterator<Item = String>) -> Result<(u64, Vec<Target>), String> {
     let mut seconds = 600;
     let mut targets = Vec::new();
     while let Some(word) = words.next() {
@@ -85,7 +87,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<(u64, Vec<(&'static 
 }
 
 /// Builds the targets; returns the folder with their programs.
-fn build(folder: &Path, targets: &[(&str, u32)]) -> Result<PathBuf, String> {
+fn build(folder: &Path, targets: &[Target]) -> Result<PathBuf, String> {
     let output = env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(folder).env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS.join("\x1f"));

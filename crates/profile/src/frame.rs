@@ -38,23 +38,28 @@ pub fn frames<'p>(profile: &'p Profile, stack: &'p Stack) -> impl Iterator<Item 
 
 /// The frames of one location: one without function where it has no lines; none where it does not exist.
 pub fn location_frames(profile: &Profile, at: LocationId) -> impl Iterator<Item = Frame<'_>> {
-    profile.locations.get(at).into_iter().flat_map(move |location| {
-        let module = location.module.and_then(|module| profile.modules.get(module));
-        (0..frame_count(location)).map(move |line_index| {
-            let line = location.lines.get(line_index);
-            let function = line.and_then(|line| profile.functions.get(line.function));
-            Frame {
-                location: at,
-                line_index,
-                kind: location.kind,
-                function,
-                function_id: line.filter(|_| function.is_some()).map(|line| line.function),
-                line: line.map_or(0, |line| line.line),
-                inlined: line_index + 1 < location.lines.len(),
-                module,
-                address: location.address,
-            }
-        })
+    let count = profile.locations.get(at).map_or(0, frame_count);
+    (0..count).filter_map(move |line_index| frame_at(profile, at, line_index))
+}
+
+/// The frame of a location's line; `None` where there is none.
+pub fn frame_at(profile: &Profile, at: LocationId, line_index: usize) -> Option<Frame<'_>> {
+    let location = profile.locations.get(at)?;
+    let line = location.lines.get(line_index);
+    if line.is_none() && line_index > 0 {
+        return None;
+    }
+    let function = line.and_then(|line| profile.functions.get(line.function));
+    Some(Frame {
+        location: at,
+        line_index,
+        kind: location.kind,
+        function,
+        function_id: line.filter(|_| function.is_some()).map(|line| line.function),
+        line: line.map_or(0, |line| line.line),
+        inlined: line_index + 1 < location.lines.len(),
+        module: location.module.and_then(|module| profile.modules.get(module)),
+        address: location.address,
     })
 }
 

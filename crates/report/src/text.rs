@@ -40,12 +40,19 @@ pub(crate) struct Context<'a> {
     profile: &'a Profile,
     options: &'a Options,
     sites: &'a CallSites<'a>,
+    words: stack::Words,
+}
+
+impl<'a> Context<'a> {
+    fn new(profile: &'a Profile, options: &'a Options, sites: &'a CallSites<'a>) -> Self {
+        Self { profile, options, sites, words: stack::Words::default() }
+    }
 }
 
 /// The report of a profile.
 pub fn text(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
-    let context = Context { profile, options, sites: &sites };
+    let context = Context::new(profile, options, &sites);
     let view = options.view(profile, &sites);
     let mut page = Page::new(options.color);
     missing_windows(&mut page, &context);
@@ -79,7 +86,7 @@ pub fn text(profile: &Profile, options: &Options) -> String {
 /// The first call sites of each window, for the end of a run. At most `limit` windows and stacks of each.
 pub fn brief(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
-    let context = Context { profile, options, sites: &sites };
+    let context = Context::new(profile, options, &sites);
     let view = options.view(profile, &sites);
     let mut page = Page::new(options.color);
     let windows = view.windows.iter().filter(|view| !view.in_background && !view.rows.is_empty());
@@ -94,7 +101,7 @@ pub fn brief(profile: &Profile, options: &Options) -> String {
         }
         let place = Place::of(&table, options.width);
         for (cells, line) in table.lines().skip(1).zip(&lines) {
-            page.row(&cells, &stack::site(&context, &line.row, place.room), place);
+            page.row(&cells, &stack::site(&context, &line.parts, place.room), place);
         }
     }
     page.text()
@@ -135,6 +142,7 @@ fn rows<'p>(page: &mut Page, context: &Context<'p>, window: &WindowView<'p>) {
 /// A line of the table of stacks.
 struct Line<'p> {
     row: RowView<'p>,
+    parts: stack::Parts<'p>,
     /// How many stacks it stands for.
     stacks: u64,
 }
@@ -162,7 +170,8 @@ fn lines<'p>(context: &Context<'p>, rows: &[&RowView<'p>]) -> Vec<Line<'p>> {
     let mut lines: Vec<Line<'p>> = Vec::new();
     let mut known: FxHashMap<stack::StackKey, usize> = FxHashMap::default();
     for row in rows {
-        let key = (!context.options.full).then(|| stack::Parts::of(context, row).key(row.stack.capture));
+        let parts = stack::Parts::of(context, row);
+        let key = (!context.options.full).then(|| parts.key(context.profile, row.stack.capture));
         if let Some(line) = key.as_ref().and_then(|key| known.get(key)).and_then(|&at| lines.get_mut(at)) {
             line.row.join(row);
             line.stacks += 1;
@@ -171,7 +180,7 @@ fn lines<'p>(context: &Context<'p>, rows: &[&RowView<'p>]) -> Vec<Line<'p>> {
         if let Some(key) = key {
             known.insert(key, lines.len());
         }
-        lines.push(Line { row: (*row).clone(), stacks: 1 });
+        lines.push(Line { row: (*row).clone(), parts, stacks: 1 });
     }
     // Equal ones stay in the order of their first stacks.
     lines.sort_by_key(|line| std::cmp::Reverse(context.options.sort.key(&line.row.row.counts)));
@@ -215,8 +224,8 @@ fn stack_table(
     page.line(&texts.next().unwrap_or_default());
     for line in shown {
         let cells = texts.next().unwrap_or_default();
-        page.row(&cells, &stack::site(context, &line.row, place.room), place);
-        for detail in stack::details(context, window, &line.row, line.stacks, place.room) {
+        page.row(&cells, &stack::site(context, &line.parts, place.room), place);
+        for detail in stack::details(context, window, &line.row, &line.parts, line.stacks, place.room) {
             page.detail(&detail, place);
         }
     }

@@ -152,7 +152,8 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
     let table = |region: Region| {
         let share = limit.map_or(region.bytes, |limit| {
             let scaled = u128::from(region.bytes) * u128::from(limit / 16) / u128::from(AREA_BYTES);
-            (scaled as u64).next_multiple_of(PAGE).clamp(16 * PAGE, region.bytes)
+            // NOTE: no clamp, whose least must not be above its most: a header is smaller than 16 pages.
+            (scaled as u64).next_multiple_of(PAGE).max(16 * PAGE).min(region.bytes)
         });
         // A table is at least one page; a mapping as large as the layout may be refused for other reasons.
         let mut bytes = share.min(region.bytes);

@@ -56,8 +56,9 @@ pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<
     let mut lines = table.lines();
     page.line(&lines.next().unwrap_or_default());
     for site in shown {
-        page.row(&lines.next().unwrap_or_default(), &stack::site(context, site.first, place.room), place);
-        let mut details = callers(context, &Parts::of(context, site.first), place.room);
+        let parts = Parts::of(context, site.first);
+        page.row(&lines.next().unwrap_or_default(), &stack::site(context, &parts, place.room), place);
+        let mut details = callers(context, &parts, place.room);
         if site.stacks > 1 {
             details.insert(0, format!("in {}, of which the first:", counted(site.stacks, "stack", "stacks")));
         }

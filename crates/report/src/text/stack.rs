@@ -1,9 +1,13 @@
 //! A stack in words: its call site, what was called there, and from where.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::frame::Frame;
+use heaptally_profile::frame::{Frame, frame_at};
 use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
 use heaptally_profile::view::{RowView, WindowView};
+use rustc_hash::FxHashMap;
 
 use super::Context;
 use super::head::reallocs;
@@ -28,7 +32,7 @@ const LEAST_NAME_COLUMNS: usize = 24;
 const LINES: usize = 2;
 
 /// A frame that is named by its function, or that has none and is known by its place.
-type Named = Result<FunctionId, (LocationId, usize)>;
+type Named = Result<FunctionId, Place>;
 
 /// What is seen of a stack in the short form.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -42,7 +46,7 @@ pub(super) struct StackKey {
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Seen {
     Line(FunctionId, u32, bool),
-    Place((LocationId, usize)),
+    Place(Place),
 }
 
 /// A stack's frames, parted at its call site.
@@ -51,8 +55,11 @@ pub(super) struct Parts<'p> {
     pub(super) callee: Option<Frame<'p>>,
     pub(super) site: Option<Frame<'p>>,
     /// Outwards from the call site, listed frames left out; `None` for some of them between others.
-    callers: Vec<Option<Frame<'p>>>,
+    callers: Vec<Option<Place>>,
 }
+
+/// A frame by its location and line, which takes less memory.
+type Place = (LocationId, usize);
 
 impl<'p> Parts<'p> {
     pub(super) fn of(context: &Context<'p>, row: &RowView<'p>) -> Self {
@@ -76,13 +83,13 @@ impl<'p> Parts<'p> {
             if std::mem::take(&mut is_gap) {
                 callers.push(None);
             }
-            callers.push(Some(*frame));
+            callers.push(Some((frame.location, frame.line_index)));
         }
         Self { callee: at.checked_sub(1).and_then(|at| frames.get(at).copied()), site, callers }
     }
 
     /// What is seen of them: stacks with equal keys look the same.
-    pub(super) fn key(&self, capture: Capture) -> StackKey {
+    pub(super) fn key(&self, profile: &Profile, capture: Capture) -> StackKey {
         let place = |frame: &Frame<'_>| (frame.location, frame.line_index);
         let seen = |frame: &Frame<'_>| match frame.function_id {
             Some(function) => Seen::Line(function, frame.line, frame.inlined),
@@ -95,20 +102,26 @@ impl<'p> Parts<'p> {
             callers: self
                 .callers
                 .iter()
-                .map(|caller| caller.as_ref().map(|frame| frame.function_id.ok_or_else(|| place(frame))))
+                .map(|caller| {
+                    caller.map(|(location, line_index)| {
+                        let frame = frame_at(profile, location, line_index);
+                        frame.and_then(|frame| frame.function_id).ok_or((location, line_index))
+                    })
+                })
                 .collect(),
             capture,
         }
     }
 
     /// The nearest caller in the user's own folder, if the call site lies outside.
-    fn own(&self, project: Option<&str>) -> Option<&Frame<'p>> {
-        let project = project?;
+    fn own(&self, context: &Context<'p>) -> Option<Frame<'p>> {
+        let project = context.options.project.as_deref()?;
         let is_ours = |frame: &Frame<'_>| frame.file().is_some_and(|file| is_own(file, project));
         if self.site.as_ref().is_some_and(|site| site.file().is_none() || is_ours(site)) {
             return None;
         }
-        self.callers.iter().flatten().find(|frame| is_ours(frame))
+        let callers = self.callers.iter().flatten();
+        callers.filter_map(|&(at, line)| frame_at(context.profile, at, line)).find(is_ours)
     }
 }
 
@@ -117,10 +130,9 @@ pub(super) fn is_listed(profile: &Profile, sites: &CallSites<'_>, frame: &Frame<
 }
 
 /// The call site of a stack, in one line, or in two where room is short.
-pub(super) fn site(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> Vec<String> {
-    let site = row.call_site(context.profile, context.sites).map(|(_, frame)| frame);
-    match site.or_else(|| row.frames(context.profile).last()) {
-        Some(frame) => name_and_source(context, &frame, room),
+pub(super) fn site(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>) -> Vec<String> {
+    match &parts.site {
+        Some(frame) => name_and_source(context, frame, room),
         None => vec!["unknown".to_owned()],
     }
 }
@@ -166,6 +178,7 @@ pub(super) fn details(
     context: &Context<'_>,
     window: &WindowView<'_>,
     row: &RowView<'_>,
+    parts: &Parts<'_>,
     stacks: u64,
     room: Option<usize>,
 ) -> Vec<String> {
@@ -173,41 +186,31 @@ pub(super) fn details(
     if context.options.full {
         lines.extend(all_frames(context, row, room));
     } else {
-        let parts = Parts::of(context, row);
-        lines.extend(callers(context, &parts, room));
+        lines.extend(callers(context, parts, room));
         lines.extend(ending(row));
     }
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 
 /// `calls Vec::push, from parse ← main`, in as many lines as it takes.
-pub(super) fn callers(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>) -> Vec<String> {
+pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option<usize>) -> Vec<String> {
     let room = room.map(|room| room.saturating_sub(2));
-    let fit = |frame: &Frame<'_>| {
-        let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
-        let whole = name(frame);
-        let name = shorten_name(without_parameters(&whole, frame));
-        match room {
-            Some(room) => {
-                let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + 8);
-                format!("{}{mark}", cut_middle(&name, columns))
-            }
-            None => format!("{name}{mark}"),
-        }
-    };
+    let fit = |frame: &Frame<'_>| context.words.of(frame, room);
     let mut lines = Vec::new();
-    let project = context.options.project.as_deref();
-    if let Some(own) = parts.own(project) {
-        let mut own = name_and_source(context, own, room.map(|room| room.saturating_sub(4)));
+    if let Some(own) = parts.own(context) {
+        let mut own = name_and_source(context, &own, room.map(|room| room.saturating_sub(4)));
         if let Some(first) = own.first_mut() {
             first.insert_str(0, "for ");
         }
         lines.extend(own);
     }
     let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee)));
-    let names: Vec<String> =
-        parts.callers.iter().map(|caller| caller.as_ref().map_or_else(|| "…".to_owned(), fit)).collect();
-    let names: Vec<String> = runs(&names).iter().map(|run| run_text(run)).collect();
+    let word = |caller: &Option<Place>| {
+        let frame = caller.and_then(|(at, line)| frame_at(context.profile, at, line));
+        frame.as_ref().map_or_else(|| Rc::from("…"), fit)
+    };
+    let names: Vec<Rc<str>> = parts.callers.iter().map(word).collect();
+    let names: Vec<Rc<str>> = runs(&names).iter().flat_map(run_words).collect();
     let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
     loop {
         let mut words = Vec::new();
@@ -215,7 +218,7 @@ pub(super) fn callers(context: &Context<'_>, parts: &Parts<'_>, room: Option<usi
             words.extend(names.iter().cloned());
         } else {
             words.extend(names.iter().take(near).cloned());
-            words.push(format!("… {} more …", names.len() - near - far));
+            words.push(Rc::from(format!("… {} more …", names.len() - near - far)));
             words.extend(names.iter().skip(names.len() - far).cloned());
         }
         let wrapped = wrap(calls.as_deref(), &words, room.unwrap_or(LINE_COLUMNS));
@@ -227,30 +230,61 @@ pub(super) fn callers(context: &Context<'_>, parts: &Parts<'_>, room: Option<usi
     }
 }
 
-fn run_text(run: &Run<'_, String>) -> String {
+fn run_words(run: &Run<'_, Rc<str>>) -> Vec<Rc<str>> {
     match (run.items, run.times) {
-        (items, 1) => items.join(" ← "),
-        ([one], times) => format!("{one} × {}", count(times as u64)),
-        (several, times) => format!("({}) × {}", several.join(" ← "), count(times as u64)),
+        (items, 1) => items.to_vec(),
+        ([one], times) => vec![Rc::from(format!("{one} × {}", count(times as u64)))],
+        (several, times) => vec![Rc::from(format!("({}) × {}", several.join(" ← "), count(times as u64)))],
+    }
+}
+
+/// The words that stand for frames in a list of callers, each made once.
+#[derive(Default)]
+pub(super) struct Words(RefCell<FxHashMap<WordKey, Rc<str>>>);
+
+/// The frame, and the room it has.
+type WordKey = (Place, Option<usize>);
+
+impl Words {
+    fn of(&self, frame: &Frame<'_>, room: Option<usize>) -> Rc<str> {
+        let key = ((frame.location, frame.line_index), room);
+        if let Some(word) = self.0.borrow().get(&key) {
+            return Rc::clone(word);
+        }
+        let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
+        let whole = name(frame);
+        let name = shorten_name(without_parameters(&whole, frame));
+        let word = match room {
+            Some(room) => {
+                let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + 8);
+                Rc::from(format!("{}{mark}", cut_middle(&name, columns)))
+            }
+            None => Rc::from(format!("{name}{mark}")),
+        };
+        self.0.borrow_mut().insert(key, Rc::clone(&word));
+        word
     }
 }
 
 /// Words with arrows between, in lines of so many columns; a word is never broken.
-fn wrap(calls: Option<&str>, words: &[String], columns: usize) -> Vec<String> {
+fn wrap(calls: Option<&str>, words: &[Rc<str>], columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = calls.unwrap_or_default().to_owned();
+    let mut taken = width(&line);
     for (at, word) in words.iter().enumerate() {
         let link = match (at, line.is_empty()) {
             (0, true) => "from ",
             (0, false) => ", from ",
             _ => " ← ",
         };
-        if !line.is_empty() && width(&line) + width(link) + width(word) > columns {
+        if !line.is_empty() && taken + width(link) + width(word) > columns {
             lines.push(std::mem::take(&mut line));
             line.push_str("  ");
             line.push_str(link.trim_start_matches(", ").trim_start());
+            taken = width(&line) + width(word);
         } else {
             line.push_str(link);
+            taken += width(link) + width(word);
         }
         line.push_str(word);
     }
@@ -368,8 +402,8 @@ fn wrap_facts(facts: &[String], room: Option<usize>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn words(text: &str) -> Vec<Rc<str>> {
+        text.split_whitespace().map(Rc::from).collect()
     }
 
     #[test]
