@@ -22,6 +22,7 @@ mod recursion;
 mod stack;
 mod table;
 mod tree;
+mod word;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::model::{Profile, Row};
@@ -40,12 +41,12 @@ pub(crate) struct Context<'a> {
     profile: &'a Profile,
     options: &'a Options,
     sites: &'a CallSites<'a>,
-    words: stack::Words,
+    words: word::Words,
 }
 
 impl<'a> Context<'a> {
     fn new(profile: &'a Profile, options: &'a Options, sites: &'a CallSites<'a>) -> Self {
-        Self { profile, options, sites, words: stack::Words::default() }
+        Self { profile, options, sites, words: word::Words::default() }
     }
 }
 

@@ -11,6 +11,7 @@ mod option;
 mod output;
 mod print;
 mod pty;
+mod readme;
 mod refusal;
 mod repeat;
 mod report;

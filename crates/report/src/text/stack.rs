@@ -1,22 +1,19 @@
 //! A stack in words: its call site, what was called there, and from where.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
 use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
 use heaptally_profile::view::{RowView, WindowView};
-use rustc_hash::FxHashMap;
 
 use super::Context;
 use super::head::reallocs;
 use super::recursion::{Run, runs};
+use super::word::Word;
 use crate::escape::escape;
 use crate::frame::{mark, name, source, source_at};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
-use crate::short_name::{shorten as shorten_name, without_parameters};
+use crate::short_name::shorten as shorten_name;
 use crate::width::{cut_front, cut_middle, width};
 
 /// How many callers are shown in the short form: the first, and the last.
@@ -24,8 +21,6 @@ const NEAR_CALLERS: usize = 8;
 const FAR_CALLERS: usize = 2;
 /// Where a line of callers ends that need not fit a terminal.
 const LINE_COLUMNS: usize = 110;
-/// What one name may take of a terminal.
-const NAME_COLUMNS: usize = 48;
 /// What a name keeps of a line that it shares with its source.
 const LEAST_NAME_COLUMNS: usize = 24;
 /// How many lines callers take on a terminal.
@@ -85,6 +80,7 @@ impl<'p> Parts<'p> {
             }
             callers.push(Some((frame.location, frame.line_index)));
         }
+        drop_entry_point(context.profile, &mut callers);
         Self { callee: at.checked_sub(1).and_then(|at| frames.get(at).copied()), site, callers }
     }
 
@@ -122,6 +118,19 @@ impl<'p> Parts<'p> {
         }
         let callers = self.callers.iter().flatten();
         callers.filter_map(|&(at, line)| frame_at(context.profile, at, line)).find(is_ours)
+    }
+}
+
+/// Drops C's `main`, which a compiler made to call the run time of its language, which calls the program's own.
+fn drop_entry_point(profile: &Profile, callers: &mut Vec<Option<Place>>) {
+    let frame = |caller: &Option<Place>| caller.and_then(|(at, line)| frame_at(profile, at, line));
+    let is_made = |frame: Frame<'_>| frame.name() == Some("main") && frame.file().is_none();
+    let is_own = |frame: Frame<'_>| frame.name().is_some_and(|name| name.ends_with("::main"));
+    if let [.., own, None, last] = callers.as_slice()
+        && frame(last).is_some_and(is_made)
+        && frame(own).is_some_and(is_own)
+    {
+        callers.truncate(callers.len() - 2);
     }
 }
 
@@ -195,7 +204,7 @@ pub(super) fn details(
 /// `calls Vec::push, from parse ← main`, in as many lines as it takes.
 pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option<usize>) -> Vec<String> {
     let room = room.map(|room| room.saturating_sub(2));
-    let fit = |frame: &Frame<'_>| context.words.of(frame, room);
+    let fit = |frame: &Frame<'_>| context.words.of_frame(frame, room);
     let mut lines = Vec::new();
     if let Some(own) = parts.own(context) {
         let mut own = name_and_source(context, &own, room.map(|room| room.saturating_sub(4)));
@@ -204,13 +213,13 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
         }
         lines.extend(own);
     }
-    let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee)));
+    let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
     let word = |caller: &Option<Place>| {
         let frame = caller.and_then(|(at, line)| frame_at(context.profile, at, line));
-        frame.as_ref().map_or_else(|| Rc::from("…"), fit)
+        frame.as_ref().map_or_else(|| context.words.of_text("…"), fit)
     };
-    let names: Vec<Rc<str>> = parts.callers.iter().map(word).collect();
-    let names: Vec<Rc<str>> = runs(&names).iter().flat_map(run_words).collect();
+    let names: Vec<Word> = parts.callers.iter().map(word).collect();
+    let names: Vec<Word> = runs(&names).iter().flat_map(|run| run_words(context, run)).collect();
     let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
     loop {
         let mut words = Vec::new();
@@ -218,7 +227,7 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
             words.extend(names.iter().cloned());
         } else {
             words.extend(names.iter().take(near).cloned());
-            words.push(Rc::from(format!("… {} more …", names.len() - near - far)));
+            words.push(context.words.of_text(&format!("… {} more …", names.len() - near - far)));
             words.extend(names.iter().skip(names.len() - far).cloned());
         }
         let wrapped = wrap(calls.as_deref(), &words, room.unwrap_or(LINE_COLUMNS));
@@ -230,44 +239,17 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
     }
 }
 
-fn run_words(run: &Run<'_, Rc<str>>) -> Vec<Rc<str>> {
+fn run_words(context: &Context<'_>, run: &Run<'_, Word>) -> Vec<Word> {
+    let texts = || run.items.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ← ");
     match (run.items, run.times) {
         (items, 1) => items.to_vec(),
-        ([one], times) => vec![Rc::from(format!("{one} × {}", count(times as u64)))],
-        (several, times) => vec![Rc::from(format!("({}) × {}", several.join(" ← "), count(times as u64)))],
-    }
-}
-
-/// The words that stand for frames in a list of callers, each made once.
-#[derive(Default)]
-pub(super) struct Words(RefCell<FxHashMap<WordKey, Rc<str>>>);
-
-/// The frame, and the room it has.
-type WordKey = (Place, Option<usize>);
-
-impl Words {
-    fn of(&self, frame: &Frame<'_>, room: Option<usize>) -> Rc<str> {
-        let key = ((frame.location, frame.line_index), room);
-        if let Some(word) = self.0.borrow().get(&key) {
-            return Rc::clone(word);
-        }
-        let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
-        let whole = name(frame);
-        let name = shorten_name(without_parameters(&whole, frame));
-        let word = match room {
-            Some(room) => {
-                let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + 8);
-                Rc::from(format!("{}{mark}", cut_middle(&name, columns)))
-            }
-            None => Rc::from(format!("{name}{mark}")),
-        };
-        self.0.borrow_mut().insert(key, Rc::clone(&word));
-        word
+        ([one], times) => vec![context.words.of_text(&format!("{} × {}", one.text, count(times as u64)))],
+        (_, times) => vec![context.words.of_text(&format!("({}) × {}", texts(), count(times as u64)))],
     }
 }
 
 /// Words with arrows between, in lines of so many columns; a word is never broken.
-fn wrap(calls: Option<&str>, words: &[Rc<str>], columns: usize) -> Vec<String> {
+fn wrap(calls: Option<&str>, words: &[Word], columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = calls.unwrap_or_default().to_owned();
     let mut taken = width(&line);
@@ -277,16 +259,16 @@ fn wrap(calls: Option<&str>, words: &[Rc<str>], columns: usize) -> Vec<String> {
             (0, false) => ", from ",
             _ => " ← ",
         };
-        if !line.is_empty() && taken + width(link) + width(word) > columns {
+        if !line.is_empty() && taken + width(link) + word.columns > columns {
             lines.push(std::mem::take(&mut line));
             line.push_str("  ");
             line.push_str(link.trim_start_matches(", ").trim_start());
-            taken = width(&line) + width(word);
+            taken = width(&line) + word.columns;
         } else {
             line.push_str(link);
-            taken += width(link) + width(word);
+            taken += width(link) + word.columns;
         }
-        line.push_str(word);
+        line.push_str(&word.text);
     }
     if !line.is_empty() {
         lines.push(line);
@@ -353,8 +335,10 @@ fn facts(context: &Context<'_>, view: &WindowView<'_>, row: &RowView<'_>, stacks
     }
     if context.profile.environment.lifetimes && counts.live() > 0 {
         let mut fact = format!("{} live at end ({} B)", count(counts.live()), count(counts.live_bytes()));
-        if counts.freed_later > 0 {
-            fact.push_str(&format!(", {} of them freed later", count(counts.freed_later)));
+        match counts.freed_later {
+            0 => {}
+            later if later == counts.live() => fact.push_str(", freed later"),
+            later => fact.push_str(&format!(", {} of them freed later", count(later))),
         }
         facts.push(fact);
     }
@@ -400,10 +384,12 @@ fn wrap_facts(facts: &[String], room: Option<usize>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::word::Words;
     use super::*;
 
-    fn words(text: &str) -> Vec<Rc<str>> {
-        text.split_whitespace().map(Rc::from).collect()
+    fn words(text: &str) -> Vec<Word> {
+        let words = Words::default();
+        text.split_whitespace().map(|text| words.of_text(text)).collect()
     }
 
     #[test]
