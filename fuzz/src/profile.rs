@@ -107,12 +107,10 @@ pub fn options(mut choice: u64) -> Options {
 /// # Panics
 /// When something does not hold.
 pub fn report(profile: &Profile, options: &Options) {
-    for report in [
-        text::text(profile, options),
-        text::brief(profile, options),
-        summary::summary(profile),
-        folded::folded(profile, options),
-    ] {
+    let folded = folded::folded(profile, options);
+    for report in
+        [&text::text(profile, options), &text::brief(profile, options), &summary::summary(profile), &folded]
+    {
         // Colours are the reports' own.
         let is_safe = |character: char| {
             !character.is_control() || character == '\n' || (options.color && character == '\x1b')
@@ -123,7 +121,7 @@ pub fn report(profile: &Profile, options: &Options) {
     serde_json::from_str::<serde_json::Value>(&json).expect("a report in JSON is JSON");
     let csv = csv::csv(profile, options);
     assert!(csv.chars().all(|c| !c.is_control() || c == '\n' || c == '\r'), "a control character in {csv:?}");
-    for line in folded::folded(profile, options).lines() {
+    for line in folded.lines() {
         let value = line.rsplit_once(' ').and_then(|(_, value)| value.parse::<u64>().ok());
         assert!(value.is_some_and(|value| value > 0), "no value in {line:?}");
     }

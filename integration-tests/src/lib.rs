@@ -29,6 +29,7 @@ pub mod chain;
 pub mod check;
 pub mod command;
 pub mod counter;
+pub mod download;
 pub mod exact;
 pub mod name;
 pub mod program;

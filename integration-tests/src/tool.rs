@@ -39,11 +39,16 @@ pub fn have(names: &[&str]) -> bool {
 /// # Panics
 /// When tools are required.
 pub fn skip(reason: &str) {
-    assert!(env::var("HEAPTALLY_TESTS_REQUIRE_TOOLS").as_deref() != Ok("1"), "skipped: {reason}");
+    assert!(!are_required(), "skipped: {reason}");
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     let test = std::thread::current().name().unwrap_or("?").to_owned();
     // NOTE: not `eprintln!`, whose text the test harness keeps to itself when the test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {reason} ({test}; {count} so far)");
+}
+
+/// Whether a missing tool is a failure: `HEAPTALLY_TESTS_REQUIRE_TOOLS` is `1`.
+pub fn are_required() -> bool {
+    env::var("HEAPTALLY_TESTS_REQUIRE_TOOLS").as_deref() == Ok("1")
 }
 
 /// Whether the tests run as root.

@@ -69,9 +69,13 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// A C++ function's name without its parameters and, for templates, its return type.
-pub(crate) fn without_parameters<'a>(name: &'a str, frame: &Frame<'_>) -> &'a str {
-    let is_cpp = frame.function.is_some_and(|function| function.system_name.starts_with("_Z"));
+/// Whether a frame's name is one of C++, by its mangled one.
+pub(crate) fn is_cpp(frame: &Frame<'_>) -> bool {
+    frame.function.is_some_and(|function| function.system_name.starts_with("_Z"))
+}
+
+/// A C++ function's name without its parameters; another name as it is.
+pub(crate) fn without_parameters(name: &str, is_cpp: bool) -> &str {
     if !is_cpp || !name.contains('(') {
         return name;
     }
@@ -96,8 +100,6 @@ pub(crate) fn without_parameters<'a>(name: &'a str, frame: &Frame<'_>) -> &'a st
 
 #[cfg(test)]
 mod tests {
-    use heaptally_profile::model::{FrameKind, Function};
-
     use super::*;
 
     #[test]
@@ -128,22 +130,7 @@ mod tests {
 
     #[test]
     fn parameters_are_left_out_of_cpp_names_only() {
-        let short = |name, system_name: &str| {
-            let function =
-                Function { name: String::new(), system_name: system_name.into(), ..Function::default() };
-            let frame = Frame {
-                location: 0,
-                line_index: 0,
-                kind: FrameKind::Return,
-                function: Some(&function),
-                function_id: Some(0),
-                line: 0,
-                inlined: false,
-                module: None,
-                address: 0,
-            };
-            without_parameters(name, &frame).to_owned()
-        };
+        let short = |name, system_name: &str| without_parameters(name, system_name.starts_with("_Z"));
         assert_eq!(short("add(std::string const&)", "_Z3addv"), "add");
         assert_eq!(short("f(int (*)(char)) const", "_Z1f"), "f");
         assert_eq!(short("Call::operator()(int)", "_Z1f"), "Call::operator()");

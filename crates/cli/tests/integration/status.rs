@@ -96,9 +96,9 @@ fn that_is_the_profile_too() {
     let sandbox = Sandbox::new();
     sandbox.write("there", "older", 0o644);
     std::os::unix::fs::symlink("there", sandbox.work("link")).unwrap();
-    for (profile, status) in
-        [("a", "a"), ("a", "./a"), ("../work/a", "a"), ("there", "link"), ("", "sh.pb.gz")]
-    {
+    let folder = sandbox.work("").file_name().unwrap().to_str().unwrap().to_owned();
+    let around = format!("../{folder}/a");
+    for (profile, status) in [("a", "a"), ("a", "./a"), (&around, "a"), ("there", "link"), ("", "sh.pb.gz")] {
         let output: &[&str] = if profile.is_empty() { &[] } else { &["-o", profile] };
         let options = ["run", "--json-status", status];
         let outcome = sandbox.call(options.iter().chain(output).chain(&["--", "sh", "-c", "echo > ran"]));

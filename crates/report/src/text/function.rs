@@ -6,6 +6,7 @@ use heaptally_profile::frame::{Frame, location_frames};
 use heaptally_profile::model::Profile;
 
 use crate::escape::escape;
+use crate::short_name::{is_cpp, without_parameters};
 
 /// An index into a [`FunctionTable`]. Ascending: by name, place and file.
 pub(super) type FunctionIndex = u32;
@@ -17,17 +18,28 @@ pub(super) struct Function<'p> {
     /// Where it has no name.
     place: String,
     pub(super) file: &'p str,
+    is_cpp: bool,
 }
 
 impl<'p> Function<'p> {
     fn of(frame: &Frame<'p>) -> Self {
         let place = if frame.name().is_none() { frame.place() } else { String::new() };
-        Self { name: frame.name().unwrap_or_default(), place, file: frame.file().unwrap_or_default() }
+        Self {
+            name: frame.name().unwrap_or_default(),
+            place,
+            file: frame.file().unwrap_or_default(),
+            is_cpp: is_cpp(frame),
+        }
     }
 
     /// Its name, or the place that stands for it; escaped.
     pub(super) fn text(&self) -> String {
         escape(if self.name.is_empty() { &self.place } else { self.name }).into_owned()
+    }
+
+    /// The same without parameters, of the [`text`](Self::text).
+    pub(super) fn short<'a>(&self, text: &'a str) -> &'a str {
+        without_parameters(text, self.is_cpp)
     }
 }
 

@@ -13,7 +13,6 @@ use super::{Context, limited};
 use crate::frame::source_at;
 use crate::number::counted;
 use crate::path::shorten;
-use crate::short_name::shorten as shorten_name;
 
 /// A line for each call site.
 pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<'_>) {
@@ -131,7 +130,8 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
         let Some(function) = functions.get(*function) else { continue };
         let project = context.options.project.as_deref();
         let file = (!function.file.is_empty()).then(|| source_at(shorten(function.file, project), 0));
-        page.row(&cells, &in_room(&shorten_name(&function.text()), None, file, place.room), place);
+        let text = function.text();
+        page.row(&cells, &in_room(&text, function.short(&text), None, file, place.room), place);
     }
     for (count, why) in [(hidden, "; --limit 0 shows all"), (small, " below --min")] {
         if count > 0 {

@@ -13,7 +13,7 @@ use crate::escape::escape;
 use crate::frame::{mark, name, source, source_at};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
-use crate::short_name::shorten as shorten_name;
+use crate::short_name::{is_cpp, shorten as shorten_name, without_parameters};
 use crate::width::{cut_front, cut_middle, width};
 
 /// How many callers are shown in the short form: the first, and the last.
@@ -149,37 +149,38 @@ pub(super) fn site(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>
 /// A frame's name and source, as [`in_room`].
 fn name_and_source(context: &Context<'_>, frame: &Frame<'_>, room: Option<usize>) -> Vec<String> {
     let file = frame.file().map(|file| shorten(file, context.options.project.as_deref()));
-    in_room(&shorten_name(&name(frame)), mark(frame), file.map(|file| source_at(file, frame.line)), room)
+    let whole = name(frame);
+    let short = without_parameters(&whole, is_cpp(frame));
+    in_room(&whole, short, mark(frame), file.map(|file| source_at(file, frame.line)), room)
 }
 
-/// A name, its mark and its source. Where room is short, the name loses its middle; where it is too short for that, the
-/// source stands on a line of its own.
+/// A name, its mark and its source. Where room is short, `short` stands for the name, and then loses its middle; where
+/// it is too short for that, the source stands on a line of its own.
 pub(super) fn in_room(
     name: &str,
+    short: &str,
     mark: Option<&str>,
     source: Option<String>,
     room: Option<usize>,
 ) -> Vec<String> {
+    let name = shorten_name(name);
     let mut behind = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
     let Some(room) = room else {
         behind.extend(source.map(|source| format!("  {source}")));
         return vec![format!("{name}{behind}")];
     };
-    let least = width(name).min(LEAST_NAME_COLUMNS);
+    let least = width(&name).min(LEAST_NAME_COLUMNS);
     let on_one_line = |source: &String| least + width(&behind) + 2 + width(source) <= room;
-    match source {
-        Some(source) if on_one_line(&source) => {
-            behind.push_str("  ");
-            behind.push_str(&source);
-            vec![format!("{}{behind}", cut_middle(name, room.saturating_sub(width(&behind))))]
-        }
-        source => {
-            let name = cut_middle(name, room.saturating_sub(width(&behind)));
-            let mut lines = vec![format!("{name}{behind}")];
-            lines.extend(source.map(|source| format!("  {}", cut_front(&source, room.saturating_sub(2)))));
-            lines
-        }
-    }
+    let (source, below) = match source {
+        Some(source) if on_one_line(&source) => (format!("  {source}"), None),
+        below => (String::new(), below),
+    };
+    behind.push_str(&source);
+    let columns = room.saturating_sub(width(&behind));
+    let name = if width(&name) <= columns { name } else { shorten_name(short) };
+    let mut lines = vec![format!("{}{behind}", cut_middle(&name, columns))];
+    lines.extend(below.map(|source| format!("  {}", cut_front(&source, room.saturating_sub(2)))));
+    lines
 }
 
 /// The lines below the call site, indented by two.
@@ -327,7 +328,7 @@ fn facts(context: &Context<'_>, view: &WindowView<'_>, row: &RowView<'_>, stacks
     let counts = &row.row.counts;
     let mut facts = Vec::new();
     if stacks > 1 {
-        facts.push(format!("{} that differ in library frames only", counted(stacks, "stack", "stacks")));
+        facts.push(format!("{}, which --full tells apart", counted(stacks, "stack", "stacks")));
     }
     if let Some((least, most)) = row.row.range(view.window).filter(|_| row.row.is_unstable(view.window)) {
         let (least, most) = (per_iteration(Some(least)), per_iteration(Some(most)));
@@ -406,12 +407,27 @@ mod tests {
     #[test]
     fn a_name_and_its_source_share_the_room() {
         let source = || Some("src/header.rs:88".to_owned());
-        assert_eq!(in_room("push_value", None, source(), None), ["push_value  src/header.rs:88"]);
-        assert_eq!(in_room("push_value", None, source(), Some(28)), ["push_value  src/header.rs:88"]);
-        assert_eq!(in_room("push_value", None, source(), Some(27)), ["push_value", "  src/header.rs:88"]);
+        assert_eq!(
+            in_room("push_value", "push_value", None, source(), None),
+            ["push_value  src/header.rs:88"]
+        );
+        assert_eq!(
+            in_room("push_value", "push_value", None, source(), Some(28)),
+            ["push_value  src/header.rs:88"]
+        );
+        assert_eq!(
+            in_room("push_value", "push_value", None, source(), Some(27)),
+            ["push_value", "  src/header.rs:88"]
+        );
         for room in 12..80 {
             for mark in [None, Some("(inlined)")] {
-                let lines = in_room("Header::push_value::with_a_long_name", mark, source(), Some(room));
+                let lines = in_room(
+                    "Header::push_value::with_a_long_name",
+                    "Header::push_value::with_a_long_name",
+                    mark,
+                    source(),
+                    Some(room),
+                );
                 assert!(lines.iter().all(|line| width(line) <= room), "{room}: {lines:?}");
             }
         }

@@ -271,9 +271,12 @@ fn branch_text(
     let inner = if direction == Direction::TopDown { nodes.last() } else { nodes.first() };
     let Some(inner) = inner else { return vec![indent] };
     let mark = inner.inlined.then_some("(inlined)");
-    let name_of = |node: &Node| {
-        let name = functions.get(node.function).map(|function| function.text()).unwrap_or_default();
-        shorten_name(&name).into_owned()
+    let name_of =
+        |node: &Node| functions.get(node.function).map(|function| function.text()).unwrap_or_default();
+    let short_of = |node: &Node| {
+        let text = name_of(node);
+        let short = functions.get(node.function).map_or(&*text, |function| function.short(&text));
+        shorten_name(short).into_owned()
     };
     let file = functions.get(inner.function).map_or("", |function| function.file);
     let source = (!file.is_empty()).then(|| {
@@ -282,7 +285,7 @@ fn branch_text(
         if (1..=LINES).contains(&lines.len()) { format!("{file}:{}", lines.join(",")) } else { file }
     });
     let name = name_of(inner);
-    let others = nodes.iter().filter(|node| !std::ptr::eq(**node, *inner)).map(|node| name_of(node));
+    let others = nodes.iter().filter(|node| !std::ptr::eq(**node, *inner)).map(|node| short_of(node));
     let count = nodes.len() - 1;
     let room = room.map(|room| room.saturating_sub(width(&indent)).max(LEAST_COLUMNS));
     let (before, after, short_before, short_after) = match direction {
@@ -296,11 +299,11 @@ fn branch_text(
             (String::new(), after, String::new(), format!(" ← … {count}"))
         }
     };
-    let whole = in_room(&name, mark, source.clone(), None).concat();
+    let whole = in_room(&name, &short_of(inner), mark, source.clone(), None).concat();
     let fits = room.is_none_or(|room| width(&before) + width(&whole) + width(&after) <= room);
     let (before, after) = if fits { (before, after) } else { (short_before, short_after) };
     let room = room.map(|room| room.saturating_sub(width(&before) + width(&after)));
-    let mut text = in_room(&name, mark, source, room);
+    let mut text = in_room(&name, &short_of(inner), mark, source, room);
     if let Some(first) = text.first_mut() {
         first.push_str(&after);
     }

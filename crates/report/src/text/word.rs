@@ -8,7 +8,7 @@ use heaptally_profile::model::LocationId;
 use rustc_hash::FxHashMap;
 
 use crate::frame::{mark, name};
-use crate::short_name::{shorten, without_parameters};
+use crate::short_name::{is_cpp, shorten, without_parameters};
 use crate::width::{cut_middle, width};
 
 /// What one name may take of a terminal.
@@ -62,7 +62,7 @@ impl Words {
         }
         let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
         let whole = name(frame);
-        let name = shorten(without_parameters(&whole, frame));
+        let name = shorten(without_parameters(&whole, is_cpp(frame)));
         let text = match room {
             Some(room) => {
                 let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + BESIDE_COLUMNS);
