@@ -136,7 +136,8 @@ fn leads_somewhere(link: Link, frames: usize) -> bool {
 struct Patches(Vec<u8>);
 
 impl Patches {
-    /// Writes into a table: of the entry of that number, which has a size, at a field.
+    /// Writes into a table: of the entry of that number, which has a size, at a field. What lies before the field in the
+    /// same eight bytes becomes 0.
     fn put(&mut self, place: u8, size: usize, number: usize, field: usize, bytes: &[u8]) {
         let offset = size * number + field;
         let (unit, inside) = ((offset / 8) as u16, offset % 8);
@@ -178,8 +179,7 @@ pub fn inputs() -> Vec<Vec<u8>> {
         patches.entry(3, size_of::<Row>(), number, &row);
         patches.put(10, size_of::<Counters>(), number, 0, &[3, 0, 0, 0, 0, 0, 0, 0, 90]);
     }
-    patches.put(9, DIRECTORY_BYTES as usize, 0, 0, &1_u32.to_le_bytes());
-    patches.put(9, 1, 0, 4, &2_u32.to_le_bytes());
+    patches.entry(9, DIRECTORY_BYTES as usize, 0, &[1, 2]);
     for number in [1, 2] {
         patches.entry(7, size_of::<ThreadLife>(), number, &[1, 7, 1, 19, u32::from_le_bytes(*b"main")]);
         let field = offset_of!(ThreadLife, totals);

@@ -1,5 +1,7 @@
 // Allocations for the tests of other tools: two windows, names with templates, spaces and punctuation, recursion,
-// blocks that stay, are freed and grow. With an argument `more` one function allocates more.
+// blocks that stay, are freed, freed later and grow, a call that fails. With an argument `more` one function allocates
+// more.
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -68,6 +70,9 @@ NOINLINE static void draw()
             std::abort();
     std::free(buffer.block);
     descend(9);
+    std::size_t huge = SIZE_MAX / 4;
+    asm volatile("" : "+r"(huge));
+    std::free(std::malloc(huge)); // fails
 }
 
 int main(int argc, char **argv)
@@ -81,5 +86,7 @@ int main(int argc, char **argv)
     heaptally_window_begin("draw <b>; all 100% of it");
     draw();
     heaptally_window_end("draw <b>; all 100% of it");
+    for (int i = 0; i < kept_count / 2; i++)
+        std::free(kept[i]);
     return 0;
 }

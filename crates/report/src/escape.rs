@@ -21,6 +21,11 @@ pub fn escape(name: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// A name in quotes, those in it marked. What is marked with a backslash in a profile's names is marked already.
+pub(crate) fn quote(name: &str) -> String {
+    format!("\"{}\"", escape(name).replace('"', "\\\""))
+}
+
 /// JSON text in which no raw character is left that a terminal could act on. Within JSON these can only stand in
 /// strings, where `\uXXXX` means the same.
 pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
@@ -58,6 +63,12 @@ mod tests {
         assert_eq!(escape("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\u{a}");
         assert_eq!(escape("\u{9b}31m\u{7f}\u{202e}"), "\\u{9b}31m\\u{7f}\\u{202e}");
         assert_eq!(escape("naïve::<T>"), "naïve::<T>");
+    }
+
+    #[test]
+    fn a_name_ends_where_its_quotes_do() {
+        assert_eq!(quote("look up"), "\"look up\"");
+        assert_eq!(quote("a\"b\u{1b}"), "\"a\\\"b\\u{1b}\"");
     }
 
     #[test]

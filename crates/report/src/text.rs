@@ -30,7 +30,7 @@ use heaptally_profile::view::{RowView, WindowView};
 use rustc_hash::FxHashMap;
 
 use crate::Options;
-use crate::escape::escape;
+use crate::escape::quote;
 use crate::number::{count, counted};
 use crate::options::Layout;
 use page::Page;
@@ -113,9 +113,7 @@ fn missing_windows(page: &mut Page, context: &Context<'_>) {
     if missing.is_empty() {
         return;
     }
-    let quoted = |names: &mut dyn Iterator<Item = &str>| {
-        names.map(|name| format!("\"{}\"", escape(name))).collect::<Vec<_>>().join(", ")
-    };
+    let quoted = |names: &mut dyn Iterator<Item = &str>| names.map(quote).collect::<Vec<_>>().join(", ");
     let there = quoted(&mut context.profile.windows.iter().map(|window| window.name.as_str()));
     let there = if there.is_empty() { "there is none".to_owned() } else { format!("there is {there}") };
     page.line(&format!("no window {}; {there}", quoted(&mut missing.into_iter())));

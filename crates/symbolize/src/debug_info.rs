@@ -153,6 +153,10 @@ impl<'a> Lookup<'a> {
     /// Replaces `frames` by those at an address, innermost first; none where nothing is described.
     pub(crate) fn frames<'c>(&'c self, address: u64, frames: &mut Vec<DebugFrame<'c>>) {
         frames.clear();
+        // addr2line adds 1 to an address. No code lies at the last one.
+        if address == u64::MAX {
+            return;
+        }
         if let Err(error) = self.try_frames(address, frames) {
             frames.clear();
             self.missing.borrow_mut().add_damage(error.into());

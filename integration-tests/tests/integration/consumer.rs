@@ -103,7 +103,8 @@ impl Document {
         let frames = self.0["frames"].as_array().expect("frames");
         let windows = self.0["windows"].as_array().expect("windows");
         let stack = |row| {
-            let frames = array(row, "stack").iter().map(|at| &frames[at.as_u64().expect("an index") as usize]);
+            let frames =
+                array(row, "stack").iter().map(|at| &frames[at.as_u64().expect("an index") as usize]);
             Stack { row, frames: frames.collect() }
         };
         let windows = windows.iter().filter(|window| is_wanted(window["name"].as_str().expect("a name")));

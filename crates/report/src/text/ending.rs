@@ -9,7 +9,7 @@ use heaptally_profile::view::{View, WindowView};
 
 use super::page::Page;
 use super::{Context, limited};
-use crate::escape::escape;
+use crate::escape::{escape, quote};
 use crate::loss::phrases;
 use crate::number::{count, counted, fine_share, share};
 
@@ -31,11 +31,7 @@ pub(super) fn ending(page: &mut Page, context: &Context<'_>, view: &View<'_>) {
 }
 
 fn threads_title(window: &WindowView<'_>, windows: usize) -> String {
-    if windows == 1 {
-        "threads".to_owned()
-    } else {
-        format!("threads in \"{}\"", escape(&window.window.name))
-    }
+    if windows == 1 { "threads".to_owned() } else { format!("threads in {}", quote(&window.window.name)) }
 }
 
 /// The threads that allocated in a window, most first; nothing when there is but one.
@@ -127,8 +123,8 @@ fn mismatches(profile: &Profile) -> Vec<String> {
             Sum::FreedBytes => "freed bytes",
         };
         format!(
-            "{what} of window \"{}\" do not add up: {} by stacks, {} by threads",
-            escape(name),
+            "{what} of window {} do not add up: {} by stacks, {} by threads",
+            quote(name),
             count(mismatch.rows),
             count(mismatch.threads)
         )

@@ -5,7 +5,7 @@ use heaptally_profile::view::WindowView;
 use super::Context;
 use super::page::Page;
 use super::table::Columns;
-use crate::escape::escape;
+use crate::escape::{escape, quote};
 use crate::number::{count, counted, share};
 
 /// The head line and what else is to be known of a window.
@@ -22,7 +22,7 @@ pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&Windo
         return;
     }
     let told = views.iter().map(|view| {
-        let mut name = format!("\"{}\"", escape(&view.window.name));
+        let mut name = quote(&view.window.name);
         if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
             name.push_str(&format!(" of {}", escape(&image.label)));
         }
@@ -38,7 +38,7 @@ pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&Windo
 /// `window "parse"   1,000 iterations   76.00 allocs/iter   4,138 B/iter   0 live at end`.
 pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
     let WindowView { window, counts, .. } = view;
-    let mut parts = vec![format!("window \"{}\"", escape(&window.name))];
+    let mut parts = vec![format!("window {}", quote(&window.name))];
     if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
         parts[0].push_str(&format!(" of {}", escape(&image.label)));
     }

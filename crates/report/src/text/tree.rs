@@ -292,11 +292,11 @@ fn branch_text(
         _ if count == 0 => Default::default(),
         Direction::TopDown => {
             let before: String = others.map(|name| format!("{name} → ")).collect();
-            (before, String::new(), format!("… {count} → "), String::new())
+            (before, String::new(), "… → ".to_owned(), String::new())
         }
         Direction::BottomUp => {
             let after: String = others.map(|name| format!(" ← {name}")).collect();
-            (String::new(), after, String::new(), format!(" ← … {count}"))
+            (String::new(), after, String::new(), " ← …".to_owned())
         }
     };
     let whole = in_room(&name, &short_of(inner), mark, source.clone(), None).concat();

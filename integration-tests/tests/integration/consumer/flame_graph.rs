@@ -38,7 +38,8 @@ fn drawn(lines: &str) -> (i64, BTreeSet<String>) {
     let picture = String::from_utf8(picture).expect("UTF-8");
     let titles = picture.split("<title>").skip(1).map(|part| {
         let title = part.split("</title>").next().unwrap_or_default();
-        let title = title.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
+        let title =
+            title.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
         let title = title.replace("&#39;", "'").replace("&amp;", "&");
         let (name, rest) = title.rsplit_once(" (").unwrap_or_else(|| panic!("{title:?}"));
         let samples = rest.split(' ').next().unwrap_or_default().replace(',', "");
@@ -77,7 +78,9 @@ fn lines_are_stacks_and_counts() {
         let found = sums(lines.lines().map(split).map(|(stack, count)| (stack.to_owned(), count)));
         let both = WINDOWS.into_iter().flat_map(|window| {
             let name = window.replace(';', ":");
-            expected(recording, window).into_iter().map(move |(stack, count)| (format!("{name};{stack}"), count))
+            expected(recording, window)
+                .into_iter()
+                .map(move |(stack, count)| (format!("{name};{stack}"), count))
         });
         assert_eq!(found, both.collect(), "{}", recording.language);
     }

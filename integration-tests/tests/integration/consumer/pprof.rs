@@ -109,17 +109,13 @@ fn the_same_numbers_of_every_function() {
         let allocations = expected(&recording.document, "counts.allocations", None);
         assert!(allocations.0 > 100 && allocations.1.len() > 20, "{allocations:?}");
         assert_eq!(top(scratch, &[], &file), allocations, "{}", recording.language);
-        let mut are_zero = Vec::new();
         for (sample_type, metric) in SAMPLE_TYPES {
             let index = format!("-sample_index={sample_type}");
             let expected = expected(&recording.document, metric, None);
-            if expected.0 == 0 {
-                are_zero.push(sample_type);
-            }
+            // A comparison of nothing with nothing would show nothing.
+            assert!(expected.0 > 0 || recording.language == "rust", "no {sample_type}");
             assert_eq!(top(scratch, &[&index], &file), expected, "{} {index}", recording.language);
         }
-        // A comparison of nothing with nothing would show nothing.
-        assert!(are_zero.iter().all(|name| ["failed"].contains(name)), "{are_zero:?} are 0");
     });
 }
 
@@ -156,14 +152,16 @@ fn the_difference_of_two_profiles() {
                 *values = (values.0 - flat, values.1 - cumulative);
             }
             difference.retain(|_, values| *values != (0, 0));
-            let names: Vec<&str> = difference.keys().map(String::as_str).collect();
-            assert!(names.contains(&"main") && names.len() < 40, "{names:?}");
+            assert!(difference.contains_key("main"), "{difference:?}");
             let found = top(scratch, &[&base, &format!("-sample_index={sample_type}")], &more_file);
             assert_eq!(found, (base_total, difference), "{} {sample_type}", recording.language);
         }
         // 6 calls more in each of 4 entries.
-        let (_, values) = top(scratch, &[&base], &more_file);
+        let (_, values) = top(scratch, &[&base, "-tagfocus=window=parse"], &more_file);
         assert_eq!(values["malloc"], (24, 24), "{values:?}");
+        let caller =
+            if recording.language == "rust" { "consumer::more" } else { "(anonymous namespace)::churn(int)" };
+        assert_eq!(values[caller], (0, 24), "{values:?}");
         // The profile against itself.
         let (_, values) = top(scratch, &[&base], &file);
         assert_eq!(values, Values::new());

@@ -77,7 +77,8 @@ fn jq_reads_the_json() {
         let document = recording.exported(&scratch, "json", &[]);
         let file = scratch.write("report.json", &document);
         let text = output(Command::new("jq").args(["-c", FILTER]).arg(&file));
-        let windows: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let windows: Vec<Value> =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         assert_eq!(windows.len(), 1 + WINDOWS.len(), "{text}");
         for window in &windows {
             assert_eq!(window["total"], window["rows"], "{}: {}", recording.language, window["name"]);
