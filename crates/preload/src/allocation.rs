@@ -151,10 +151,17 @@ unsafe extern "C" fn reallocarray_body(
     sp: u64,
     bp: u64,
 ) -> *mut u8 {
-    let total = count.saturating_mul(size);
-    // SAFETY: as above.
-    let call = || unsafe { REAL.reallocarray(block, count, size) };
-    reallocate(Caller { sp, bp }, EntryPoint::Reallocarray, block, total, call)
+    let total = count.checked_mul(size);
+    let call = || match total {
+        // NOTE: not through the C library's own function, which calls `realloc` by its public name: that would come
+        // here a second time.
+        // SAFETY: as above.
+        Some(total) => unsafe { REAL.realloc(block, total) },
+        // It fails, and sets errno.
+        // SAFETY: as above.
+        None => unsafe { REAL.reallocarray(block, count, size) },
+    };
+    reallocate(Caller { sp, bp }, EntryPoint::Reallocarray, block, total.unwrap_or(usize::MAX), call)
 }
 
 #[inline(always)]
