@@ -25,7 +25,7 @@ fuzz_target!(init: seed::plant(elf::files), |bytes: &[u8]| {
 fn profile(path: String, bytes: &[u8]) -> Profile {
     let entry = bytes.get(24..32).and_then(|entry| entry.try_into().ok()).map_or(0, u64::from_le_bytes);
     let edges = [0, 1, entry, entry.wrapping_add(5), 0x40_1000, u64::MAX];
-    let addresses = (0x1c0..0x440).step_by(0x11).chain((0x1000..0x1080).step_by(9)).chain(edges);
+    let addresses = (0x2a0..0x320).step_by(2).chain((0x320..0x440).step_by(9)).chain(edges);
     Profile {
         images: vec![Image { path: path.clone(), ..Image::default() }],
         modules: vec![Module { path, ..Module::default() }],

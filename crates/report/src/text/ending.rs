@@ -48,12 +48,12 @@ fn threads(context: &Context<'_>, window: &WindowView<'_>) -> Vec<String> {
             name = format!("{name}, later {}", escape(&thread.last_name));
         }
         let (lives, sum) = totals.entry((name, start)).or_default();
-        *lives += thread.lives;
+        *lives = lives.saturating_add(thread.lives);
         sum.allocations = sum.allocations.saturating_add(total.allocations);
         sum.bytes = sum.bytes.saturating_add(total.bytes);
     }
     totals.retain(|_, (_, total)| total.allocations > 0);
-    if totals.values().map(|(lives, _)| lives).sum::<u64>() < 2 {
+    if totals.values().map(|(lives, _)| *lives).fold(0, u64::saturating_add) < 2 {
         return Vec::new();
     }
     let all = totals.values().map(|(_, total)| total.allocations).fold(0, u64::saturating_add);

@@ -179,6 +179,19 @@ fn several_threads_are_told_apart() {
 }
 
 #[test]
+fn more_lives_than_a_number_holds_do_not_wrap() {
+    let mut profile = parser();
+    let life = |lives| ThreadLife {
+        lives,
+        totals: [(0, ThreadTotal { allocations: u64::MAX, ..ThreadTotal::default() })].into(),
+        ..ThreadLife::default()
+    };
+    profile.threads = vec![life(u64::MAX), life(2)];
+    let report = text(&profile, &Options::default());
+    assert!(report.contains("18,446,744,073,709,551,615 × "), "{report}");
+}
+
+#[test]
 fn many_windows_are_limited() {
     let mut fixture = Fixture::new();
     let stack = fixture.stack("malloc", "f main");

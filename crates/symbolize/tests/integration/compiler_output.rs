@@ -226,3 +226,13 @@ fn the_parts_of_a_coroutine_have_its_name() {
         }
     }
 }
+
+#[test]
+fn the_last_address_of_all_is_looked_up_and_has_no_name() {
+    let Some(workshop) = Workshop::with(&["gcc"]) else { return };
+    workshop.write("plain.c", "int main(void) { return 0; }\n");
+    workshop.sh("gcc -g -o plain plain.c");
+    let path = workshop.path("plain");
+    let main = address_of(&path, "main");
+    assert_eq!(names(&symbolize(&path, &[main, u64::MAX])), [vec!["main".to_owned()], Vec::new()]);
+}
