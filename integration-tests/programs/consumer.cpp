@@ -72,7 +72,9 @@ NOINLINE static void draw()
     descend(9);
     std::size_t huge = SIZE_MAX / 4;
     asm volatile("" : "+r"(huge));
-    std::free(std::malloc(huge)); // fails
+    void *none = std::malloc(huge);
+    asm volatile("" : "+r"(none));
+    std::free(none);
 }
 
 int main(int argc, char **argv)

@@ -21,7 +21,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `HEAPTALLY_BIN` | the command to test; else it is built |
-//! | `HEAPTALLY_TESTS_REQUIRE_TOOLS` | `1`: a missing compiler or program is a failure, not a skip |
+//! | `HEAPTALLY_TESTS_REQUIRE_TOOLS` | `1`: a missing compiler or program is a failure, not a skip; [`download`]s are fetched |
 //! | `HEAPTALLY_TESTS_SEED` | the seed of the random moments, as a failing test printed it |
 
 pub mod case;
@@ -29,6 +29,7 @@ pub mod chain;
 pub mod check;
 pub mod command;
 pub mod counter;
+pub mod disk;
 pub mod download;
 pub mod exact;
 pub mod name;
@@ -37,4 +38,5 @@ pub mod random;
 pub mod report;
 pub mod run;
 pub mod scratch;
+pub mod terminal;
 pub mod tool;

@@ -141,12 +141,13 @@ fn function(frame: &Value) -> &str {
     frame["function"].as_str().unwrap_or_else(|| panic!("a frame without a function: {frame}"))
 }
 
-/// Adds up what belongs to one key.
+/// Adds up what belongs to one key, and leaves out what is 0: other tools do.
 fn sums<K: Ord>(pairs: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<K, i64> {
     let mut sums = BTreeMap::new();
     for (key, value) in pairs {
         *sums.entry(key).or_insert(0) += value;
     }
+    sums.retain(|_, sum| *sum != 0);
     sums
 }
 

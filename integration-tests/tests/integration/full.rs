@@ -1,5 +1,6 @@
 //! Memory or files that cannot grow: the recorder says what is missing, and the program does not notice.
 
+use integration_tests::disk::SmallDisk;
 use integration_tests::program;
 use integration_tests::run::{Outcome, Run};
 use integration_tests::scratch::Scratch;
@@ -52,31 +53,9 @@ fn nothing_is_lost_where_there_is_room() {
     assert_eq!(outcome.report().window("w").calls_with("leaf"), STACKS * ROUNDS);
 }
 
-/// A tmpfs, mounted for as long as this lives.
-struct SmallDisk<'a> {
-    scratch: &'a Scratch,
-}
-
-impl<'a> SmallDisk<'a> {
-    fn mount(scratch: &'a Scratch, size: &str) -> Self {
-        scratch.shell(&format!("mkdir -p small && mount -t tmpfs -o size={size} none small"));
-        Self { scratch }
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        self.scratch.shell("umount -l small");
-    }
-}
-
 fn on_a_small_disk(size: &str) {
     let Some(scratch) = many_stacks() else { return };
-    if !tool::is_root() || !tool::have(&["mount"]) {
-        tool::skip("mounting a tmpfs needs root");
-        return;
-    }
-    let disk = SmallDisk::mount(&scratch, size);
+    let Some(disk) = SmallDisk::mount(&scratch, &format!("size={size}")) else { return };
     let outcome = run(&scratch).options(["--segment-dir", "small"]).run();
     drop(disk);
     // Either a clear refusal before the start, or a report of what is lost: never SIGBUS.
