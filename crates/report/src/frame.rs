@@ -30,6 +30,9 @@ pub(crate) fn mark(frame: &Frame<'_>) -> Option<&'static str> {
     if frame.inlined {
         return Some("(inlined)");
     }
+    if frame.function.is_some_and(|function| function.is_folded) {
+        return Some("(folded)");
+    }
     match frame.kind {
         FrameKind::Return | FrameKind::EntryPoint | FrameKind::Elided => None,
         FrameKind::Interrupted => Some("(interrupted by a signal)"),

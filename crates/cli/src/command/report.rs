@@ -47,7 +47,8 @@ pub(crate) struct Report {
     /// Show every frame, on a line of its own; nothing is folded.
     #[arg(long)]
     full: bool,
-    /// Cut names so that lines take at most so many columns; 0: never [default: as the terminal has; never in a pipe].
+    /// Cut names so that what stands behind the numbers ends at this column; 0: never [default: the terminal's width;
+    /// never in a pipe].
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
     /// In which form to print. json, folded and csv hold all stacks; folded has the values that are sorted by.

@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,6 +26,7 @@ use heaptally_segment::layout::{
 };
 use heaptally_segment::read::{self, Snapshot, State};
 use heaptally_symbolize::{Options, Symbolizer};
+use rustix::process::{Resource, getrlimit};
 
 use crate::convert::{self, is_complete};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
@@ -391,9 +393,14 @@ fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     };
     let missing: Vec<String> =
         snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();
+    let advice = if missing == ["`process`"] {
+        "the whole run is recorded without --window; `heaptally report --window process` shows it"
+    } else {
+        "run without --window to see which windows there are"
+    };
     (!missing.is_empty()).then(|| {
         Failure::recorder(format!(
-            "the window {} never opened\nrun without --window to see which windows there are",
+            "the window {} never opened\n{advice}",
             missing.join(", ")
         ))
     })
@@ -406,7 +413,10 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
     let image = fs::canonicalize(&program.image).unwrap_or(program.image);
     let executable = program.file.map(|file| (image, file));
     let mut line = ProgressLine::new(shows_progress);
-    Symbolizer::new(Options { executable, ..Options::default() })
+    // Each thread of the C library's allocator reserves 64 MiB, which a limit may refuse (ulimit -v).
+    let is_limited = getrlimit(Resource::As).current.is_some();
+    let threads = if is_limited { Some(NonZeroUsize::MIN) } else { Options::default().threads };
+    Symbolizer::new(Options { executable, threads, ..Options::default() })
         .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
     drop(line);
     // The indices were whole before, so this cannot fail; a profile that it left alone is right all the same.

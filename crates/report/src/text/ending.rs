@@ -177,6 +177,11 @@ fn legend(page: &mut Page, context: &Context<'_>, windows: &[&WindowView<'_>]) {
     if windows.iter().any(|view| view.captures.cut > 0) {
         lines.push("cut: callers further out are not known".to_owned());
     }
+    if context.profile.functions.iter().any(|function| function.is_folded) {
+        lines.push(
+            "folded: the linker gave several functions this code, of which any may be meant".to_owned(),
+        );
+    }
     if !lines.is_empty() {
         page.line("");
     }

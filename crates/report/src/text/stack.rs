@@ -277,32 +277,37 @@ fn wrap(calls: Option<&str>, words: &[Word], columns: usize) -> Vec<String> {
     lines
 }
 
-/// Every frame on a line, leaf first.
+/// Every frame, leaf first: on a line, or on two where room is short.
 fn all_frames(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> Vec<String> {
     let room = room.map(|room| room.saturating_sub(2));
-    let fit = |line: String| room.map_or_else(|| line.clone(), |room| cut_middle(&line, room));
-    let lines: Vec<String> = row
+    let frames: Vec<Vec<String>> = row
         .frames(context.profile)
         .map(|frame| {
-            let mut line = name(&frame);
-            if let Some(source) = source(&frame) {
-                line.push_str("  ");
-                line.push_str(&source);
+            let whole = name(&frame);
+            match room {
+                None => vec![
+                    [Some(whole), source(&frame), mark(&frame).map(str::to_owned)]
+                        .into_iter()
+                        .flatten()
+                        .collect::<Vec<_>>()
+                        .join("  "),
+                ],
+                room => in_room(&whole, &whole, mark(&frame), source(&frame), room),
             }
-            if let Some(mark) = mark(&frame) {
-                line.push(' ');
-                line.push_str(mark);
-            }
-            line
         })
         .collect();
     let mut folded = Vec::new();
-    for run in runs(&lines) {
+    for run in runs(&frames) {
         match (run.items, run.times) {
-            (items, 1) => folded.extend(items.iter().cloned().map(fit)),
-            ([one], times) => folded.push(format!("{}  × {}", fit(one.clone()), count(times as u64))),
+            (items, 1) => folded.extend(items.iter().flatten().cloned()),
+            ([one], times) => {
+                folded.extend(one.iter().cloned());
+                if let Some(last) = folded.last_mut() {
+                    last.push_str(&format!("  × {}", count(times as u64)));
+                }
+            }
             (several, times) => {
-                folded.extend(several.iter().cloned().map(fit));
+                folded.extend(several.iter().flatten().cloned());
                 folded.push(format!("(the {} frames above × {})", several.len(), count(times as u64)));
             }
         }
