@@ -2,7 +2,7 @@
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
-use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
+use heaptally_profile::model::{Capture, FrameKind, Profile};
 use heaptally_profile::view::{RowView, WindowView};
 
 use super::Context;
@@ -26,22 +26,48 @@ const LEAST_NAME_COLUMNS: usize = 24;
 /// How many lines callers take on a terminal.
 const LINES: usize = 2;
 
-/// A frame that is named by its function, or that has none and is known by its place.
-type Named = Result<FunctionId, Place>;
-
 /// What is seen of a stack in the short form.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct StackKey {
-    site: Option<Seen>,
-    callee: Option<Named>,
-    callers: Vec<Option<Named>>,
+    /// The call site's line, and whether it is inlined; of other frames the function alone is shown.
+    site: Option<(u32, bool)>,
     capture: Capture,
+    /// Call site, callee and callers.
+    frames: Box<[Seen]>,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum Seen {
-    Line(FunctionId, u32, bool),
-    Place(Place),
+/// A frame by what is seen of it: its function's index, or where it has none its place, told apart by the highest bit.
+type Seen = u64;
+
+fn seen(profile: &Profile, place: Place) -> Seen {
+    const PLACE: Seen = 1 << 63;
+    let frame = frame_at(profile, place.location as usize, place.line_index as usize);
+    match frame.and_then(|frame| frame.function_id) {
+        Some(function) => function as u64,
+        None => PLACE | u64::from(place.location) << 32 | u64::from(place.line_index),
+    }
+}
+
+/// A frame by its location and line. PERF: 8 bytes, where a frame takes a hundred: there can be millions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    location: u32,
+    line_index: u32,
+}
+
+impl Place {
+    /// Stands for frames that are left out.
+    const GAP: Self = Self { location: u32::MAX, line_index: u32::MAX };
+
+    fn of(frame: &Frame<'_>) -> Self {
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Self { location: number(frame.location), line_index: number(frame.line_index) }
+    }
+
+    /// `None` for a gap.
+    fn frame(self, profile: &Profile) -> Option<Frame<'_>> {
+        frame_at(profile, self.location as usize, self.line_index as usize)
+    }
 }
 
 /// A stack's frames, parted at its call site.
@@ -49,12 +75,9 @@ pub(super) struct Parts<'p> {
     /// The library's function that the user's code called; the allocation function if it called that.
     pub(super) callee: Option<Frame<'p>>,
     pub(super) site: Option<Frame<'p>>,
-    /// Outwards from the call site, listed frames left out; `None` for some of them between others.
-    callers: Vec<Option<Place>>,
+    /// Outwards from the call site, listed frames left out; a gap for some of them between others.
+    callers: Box<[Place]>,
 }
-
-/// A frame by its location and line, which takes less memory.
-type Place = (LocationId, usize);
 
 impl<'p> Parts<'p> {
     pub(super) fn of(context: &Context<'p>, row: &RowView<'p>) -> Self {
@@ -76,36 +99,22 @@ impl<'p> Parts<'p> {
                 continue;
             }
             if std::mem::take(&mut is_gap) {
-                callers.push(None);
+                callers.push(Place::GAP);
             }
-            callers.push(Some((frame.location, frame.line_index)));
+            callers.push(Place::of(frame));
         }
         drop_entry_point(context.profile, &mut callers);
-        Self { callee: at.checked_sub(1).and_then(|at| frames.get(at).copied()), site, callers }
+        let callee = at.checked_sub(1).and_then(|at| frames.get(at).copied());
+        Self { callee, site, callers: callers.into_boxed_slice() }
     }
 
     /// What is seen of them: stacks with equal keys look the same.
     pub(super) fn key(&self, profile: &Profile, capture: Capture) -> StackKey {
-        let place = |frame: &Frame<'_>| (frame.location, frame.line_index);
-        let seen = |frame: &Frame<'_>| match frame.function_id {
-            Some(function) => Seen::Line(function, frame.line, frame.inlined),
-            None => Seen::Place(place(frame)),
-        };
+        let ends = [&self.site, &self.callee].map(|frame| frame.as_ref().map_or(Place::GAP, Place::of));
         StackKey {
-            // The site's line is shown, of the others the function only.
-            site: self.site.as_ref().map(seen),
-            callee: self.callee.as_ref().map(|frame| frame.function_id.ok_or_else(|| place(frame))),
-            callers: self
-                .callers
-                .iter()
-                .map(|caller| {
-                    caller.map(|(location, line_index)| {
-                        let frame = frame_at(profile, location, line_index);
-                        frame.and_then(|frame| frame.function_id).ok_or((location, line_index))
-                    })
-                })
-                .collect(),
+            site: self.site.map(|frame| (frame.line, frame.inlined)),
             capture,
+            frames: ends.iter().chain(&self.callers).map(|&place| seen(profile, place)).collect(),
         }
     }
 
@@ -116,19 +125,17 @@ impl<'p> Parts<'p> {
         if self.site.as_ref().is_some_and(|site| site.file().is_none() || is_ours(site)) {
             return None;
         }
-        let callers = self.callers.iter().flatten();
-        callers.filter_map(|&(at, line)| frame_at(context.profile, at, line)).find(is_ours)
+        self.callers.iter().filter_map(|place| place.frame(context.profile)).find(is_ours)
     }
 }
 
 /// Drops C's `main`, which a compiler made to call the run time of its language, which calls the program's own.
-fn drop_entry_point(profile: &Profile, callers: &mut Vec<Option<Place>>) {
-    let frame = |caller: &Option<Place>| caller.and_then(|(at, line)| frame_at(profile, at, line));
+fn drop_entry_point(profile: &Profile, callers: &mut Vec<Place>) {
     let is_made = |frame: Frame<'_>| frame.name() == Some("main") && frame.file().is_none();
     let is_own = |frame: Frame<'_>| frame.name().is_some_and(|name| name.ends_with("::main"));
-    if let [.., own, None, last] = callers.as_slice()
-        && frame(last).is_some_and(is_made)
-        && frame(own).is_some_and(is_own)
+    if let [.., own, Place::GAP, last] = callers.as_slice()
+        && last.frame(profile).is_some_and(is_made)
+        && own.frame(profile).is_some_and(is_own)
     {
         callers.truncate(callers.len() - 2);
     }
@@ -215,9 +222,9 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
         lines.extend(own);
     }
     let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
-    let word = |caller: &Option<Place>| {
-        let frame = caller.and_then(|(at, line)| frame_at(context.profile, at, line));
-        frame.as_ref().map_or_else(|| context.words.of_text("…"), fit)
+    let word = |place: &Place| match place.frame(context.profile) {
+        Some(frame) => fit(&frame),
+        None => context.words.of_text("…"),
     };
     let names: Vec<Word> = parts.callers.iter().map(word).collect();
     let names: Vec<Word> = runs(&names).iter().flat_map(|run| run_words(context, run)).collect();
