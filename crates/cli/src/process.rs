@@ -14,6 +14,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, sigset_t};
+use rustix::process::{Resource, getrlimit};
 
 /// Signals that end the program and not this command.
 const SURVIVED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -83,6 +84,29 @@ pub(crate) fn is_output_closed() -> bool {
 /// From here on a file that may not grow is an error of the write, not the end of this command.
 pub(crate) fn survive_file_limit() {
     set_action(libc::SIGXFSZ, libc::SIG_IGN, 0);
+}
+
+/// Makes do with a limited address space (`ulimit -v`): each thread's part of the C library's allocator reserves 64 MiB
+/// of it, so all threads share one. Returns whether there is a limit.
+pub(crate) fn make_do_with_limited_address_space() -> bool {
+    let is_limited = getrlimit(Resource::As).current.is_some();
+    if is_limited {
+        // SAFETY: has no preconditions. A value that is refused changes nothing.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        let handler: extern "C" fn(c_int) = out_of_memory;
+        set_action(libc::SIGABRT, handler as libc::sighandler_t, 0);
+    }
+    is_limited
+}
+
+/// Where memory is refused, Rust aborts; nothing else here does.
+extern "C" fn out_of_memory(_signal: c_int) {
+    const MESSAGE: &str = "heaptally: no memory to read what was recorded\n  raise the limit of the address space (ulimit -v)\n";
+    // SAFETY: the message is as long as that; both functions may be called in a handler.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::_exit(c_int::from(crate::exit::RECORDER));
+    }
 }
 
 /// The signal that this command survived, if one came: no further program is to be started. One that was ignored when

@@ -26,7 +26,6 @@ use heaptally_segment::layout::{
 };
 use heaptally_segment::read::{self, Snapshot, State};
 use heaptally_symbolize::{Options, Symbolizer};
-use rustix::process::{Resource, getrlimit};
 
 use crate::convert::{self, is_complete};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
@@ -227,6 +226,7 @@ fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, F
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
     process::survive_file_limit();
+    process::make_do_with_limited_address_space();
     let program = program::examine(name)?;
     let library = library::library()?;
     let repeat = recording.repeat.max(1);
@@ -413,8 +413,7 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
     let image = fs::canonicalize(&program.image).unwrap_or(program.image);
     let executable = program.file.map(|file| (image, file));
     let mut line = ProgressLine::new(shows_progress);
-    // Each thread of the C library's allocator reserves 64 MiB, which a limit may refuse (ulimit -v).
-    let is_limited = getrlimit(Resource::As).current.is_some();
+    let is_limited = process::make_do_with_limited_address_space();
     let threads = if is_limited { Some(NonZeroUsize::MIN) } else { Options::default().threads };
     Symbolizer::new(Options { executable, threads, ..Options::default() })
         .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
