@@ -27,6 +27,20 @@ pub(crate) struct Search {
     pub(crate) reasons: Vec<String>,
 }
 
+/// The separate debug file of a program, if it has one that is of its build and describes functions; and why others
+/// were not taken, each a sentence fragment.
+///
+/// It is searched as the [`Symbolizer`](crate::Symbolizer) searches it, whether the program needs it or not.
+pub fn find_debug_file(program: &Path, debug_dirs: &[PathBuf]) -> (Option<PathBuf>, Vec<String>) {
+    let Ok(file) = MappedFile::open(program) else { return (None, Vec::new()) };
+    let Some(elf) = object_file::parse(&file) else { return (None, Vec::new()) };
+    let Search { file: found, reasons } =
+        search(Some((&elf, &file)), &object_file::build_id(&elf), debug_dirs);
+    let describes =
+        |file: &MappedFile| object_file::parse(file).is_some_and(|elf| object_file::has_debug_info(&elf));
+    (found.filter(describes).map(|file| file.path), reasons)
+}
+
 impl Search {
     /// Takes a file or says why not. Returns whether the search is over.
     fn offer(&mut self, file: MappedFile, wanted_build_id: &str, wanted_crc: Option<u32>) -> bool {

@@ -66,6 +66,7 @@ mod symbol_table;
 mod symbolizer;
 mod worker;
 
+pub use debug_file::find_debug_file;
 pub use demangle::demangle;
 pub use progress::Progress;
 pub use symbolizer::{Options, Symbolizer};

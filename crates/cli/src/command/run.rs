@@ -398,12 +398,8 @@ fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     } else {
         "run without --window to see which windows there are"
     };
-    (!missing.is_empty()).then(|| {
-        Failure::recorder(format!(
-            "the window {} never opened\n{advice}",
-            missing.join(", ")
-        ))
-    })
+    (!missing.is_empty())
+        .then(|| Failure::recorder(format!("the window {} never opened\n{advice}", missing.join(", "))))
 }
 
 fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> Profile {

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use heaptally_symbolize::find_debug_file;
 use object::read::CompressionFormat;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-use super::debug_file;
 use super::dwarf::{self, Description};
 use super::finding::{Finding, count};
 use super::image::{Elf, Image, build_id, has_section};
@@ -27,24 +27,31 @@ pub(crate) struct DebugInformation {
 pub(crate) fn examine(program: &Image, elf: &Elf<'_>) -> DebugInformation {
     let mut findings = vec![build_id_finding(elf)];
     let is_here = has_section(elf, ".debug_info");
-    let search = if is_here { debug_file::Search::default() } else { debug_file::search(program, elf) };
-    if let Some(file) = &search.file {
+    let (path, reasons) = if is_here {
+        (None, Vec::new())
+    } else {
+        find_debug_file(&program.path, &heaptally_symbolize::Options::default().debug_dirs)
+    };
+    let debug_file = path.and_then(|path| Image::open(&path).ok());
+    if let Some(file) = &debug_file {
         findings.push(Finding::ok("debug_file", quote(&file.path)));
     } else if !is_here {
-        let found = match search.reasons.as_slice() {
-            [] => "none is named (neither build-id nor debug link)".to_owned(),
-            reasons => reasons.join("; "),
+        let found = match reasons.as_slice() {
+            [] if build_id(elf).is_empty() => "none is named (neither build-id nor debug link)".to_owned(),
+            [] => "there is none for its build-id".to_owned(),
+            // They say what they are about, which the name of the check does already.
+            reasons => reasons.join("; ").replace("debug file ", ""),
         };
         findings.push(Finding::note("debug_file", found));
     }
-    let debug_elf = search.file.as_ref().and_then(Image::elf);
+    let debug_elf = debug_file.as_ref().and_then(Image::elf);
     let has_symbols = has_function_symbols(elf) || debug_elf.as_ref().is_some_and(has_function_symbols);
     let of_description = debug_elf.as_ref().or(is_here.then_some(elf));
     match of_description {
         None => findings.push(absent(has_symbols, "there is none")),
         Some(described) => {
             let symbols = debug_elf.as_ref().filter(|_| !has_function_symbols(elf)).unwrap_or(elf);
-            let path = search.file.as_ref().map_or(program.path.as_path(), |file| &file.path);
+            let path = debug_file.as_ref().map_or(program.path.as_path(), |file| &file.path);
             findings.extend(described_by(described, path, &functions(symbols)));
         }
     }
@@ -52,7 +59,7 @@ pub(crate) fn examine(program: &Image, elf: &Elf<'_>) -> DebugInformation {
     if !findings.iter().any(|finding| finding.check == "compilers") {
         findings.extend(comment(elf));
     }
-    DebugInformation { findings, debug_file: search.file }
+    DebugInformation { findings, debug_file }
 }
 
 fn build_id_finding(elf: &Elf<'_>) -> Finding {

@@ -39,11 +39,6 @@ impl Image {
         Ok(Self { path: path.to_owned(), map })
     }
 
-    /// Its content.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.map
-    }
-
     /// It, parsed; `None`: it is no ELF file for x86-64.
     pub(crate) fn elf(&self) -> Option<Elf<'_>> {
         let elf = Elf::parse(self.map.as_ref()).ok()?;

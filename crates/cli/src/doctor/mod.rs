@@ -4,7 +4,6 @@
 //! program's file, which is never started. One file per thing that is looked at; each gives [`Finding`]s.
 
 mod allocator;
-mod debug_file;
 mod debug_information;
 mod dwarf;
 mod finding;

@@ -150,7 +150,7 @@ fn a_file_of_its_own() {
         &["no symbol table"],
     );
     fs::remove_file(&path).unwrap();
-    found().has("debug_file", "note", &["`program.debug` was not found"]);
+    found().has("debug_file", "note", &["program.debug", "was not found"]);
 }
 
 #[test]
