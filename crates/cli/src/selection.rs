@@ -1,7 +1,8 @@
 //! The options that say which stacks are looked at, for every command that reads profiles.
 
 use std::env;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
@@ -12,6 +13,11 @@ use regex::Regex;
 
 use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::message::quote;
+
+/// More than any file of rules holds.
+const MAX_RULES_BYTES: u64 = 1 << 20;
+/// So many windows are listed.
+const MAX_LISTED: usize = 10;
 
 /// Which stacks of which windows.
 #[derive(Args, Debug)]
@@ -54,7 +60,11 @@ impl SelectionArgs {
             root: self.root.clone(),
         };
         let Some(name) = selection.missing_windows(profile).first().map(quote) else { return Ok(selection) };
-        let known: Vec<String> = profile.windows.iter().map(|window| quote(&window.name)).collect();
+        let mut known: Vec<String> =
+            profile.windows.iter().take(MAX_LISTED).map(|window| quote(&window.name)).collect();
+        if profile.windows.len() > MAX_LISTED {
+            known.push(format!("{} more", profile.windows.len() - MAX_LISTED));
+        }
         Err(Failure::new(
             UNREADABLE,
             format!("{} has no window {name}\nit has {}", quote(file), known.join(", ")),
@@ -67,7 +77,9 @@ impl SelectionArgs {
         for file in &self.rules {
             let refuse =
                 |why: String| Failure::new(USAGE, format!("cannot use the rules {}: {why}", quote(file)));
-            let text = fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+            let mut text = String::new();
+            let read = File::open(file).and_then(|file| file.take(MAX_RULES_BYTES).read_to_string(&mut text));
+            read.map_err(|error| refuse(error.to_string()))?;
             rules.extend(&Rules::parse(&text).map_err(|error| refuse(error.to_string()))?);
         }
         Ok(rules)

@@ -10,6 +10,9 @@ use rustix::io::Errno;
 use crate::exit::{Failure, UNREADABLE};
 use crate::process;
 
+/// What is narrower has no room for any table.
+pub(crate) const LEAST_COLUMNS: usize = 20;
+
 /// Prints a report. A reader that has seen enough is no error: it ends this command as it ends others.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     process::restore_broken_pipe();
@@ -41,13 +44,11 @@ pub(crate) fn color() -> bool {
 /// How many columns a stream's terminal has; `None` where it is none. `COLUMNS` says more than the terminal, as it
 /// does to other programs.
 pub(crate) fn width(stream: impl AsFd + IsTerminal) -> Option<usize> {
-    /// What is too narrow for any table is no terminal's width.
-    const LEAST: usize = 20;
     if !stream.is_terminal() {
         return None;
     }
     let told = env::var("COLUMNS").ok().and_then(|value| value.parse().ok());
     let asked = || rustix::termios::tcgetwinsize(stream.as_fd()).ok().map(|size| usize::from(size.ws_col));
     let columns = told.or_else(asked).filter(|columns| *columns > 0)?;
-    Some(columns.max(LEAST))
+    Some(columns.max(LEAST_COLUMNS))
 }

@@ -33,7 +33,7 @@ pub enum Error {
         unit: &'static str,
     },
     /// The unpacked bytes are no `profile.proto` message.
-    #[error("damaged profile: protobuf: {reason}")]
+    #[error("not a profile, or a damaged one: protobuf: {reason}")]
     Protobuf {
         /// What the decoder said.
         reason: String,
@@ -41,7 +41,7 @@ pub enum Error {
     /// A pprof profile that heaptally did not write.
     #[error(
         "not heaptally's profile: a pprof profile of {what}, without heaptally's comment\n\
-         only profiles that `heaptally run` wrote can be reported and compared"
+         only profiles that `heaptally run` wrote can be read"
     )]
     Foreign {
         /// Its sample types.

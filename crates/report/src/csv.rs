@@ -1,7 +1,7 @@
 //! Rows as comma-separated values (RFC 4180), a head line first.
 //!
 //! One record for each stack of each window, in the order of the text; nothing is limited. `stack` holds the frames
-//! from the leaf, parted by `;`. A text that a spreadsheet would take for a formula has a `'` before it.
+//! from the leaf, parted by `;`. What is not known is empty. A text that a spreadsheet would take for a formula has a `'` before it.
 
 use std::borrow::Cow;
 
@@ -56,6 +56,8 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
             let counts = &row.row.counts;
             let site = row.call_site(profile, &sites).map(|(_, frame)| frame);
             let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+            // Where blocks were not followed, nothing is known of them.
+            let followed = |value: u64| number(profile.environment.lifetimes.then_some(value));
             let per_iteration =
                 |value| window.window.per_iteration(value).map(|value| value.to_string()).unwrap_or_default();
             let frames: Vec<String> =
@@ -74,19 +76,19 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 per_iteration(counts.bytes),
                 counts.allocations.to_string(),
                 counts.bytes.to_string(),
-                counts.freed.to_string(),
-                counts.freed_bytes.to_string(),
-                counts.freed_later.to_string(),
-                counts.freed_later_bytes.to_string(),
-                counts.live().to_string(),
-                counts.live_bytes().to_string(),
-                counts.live_at_exit().to_string(),
-                counts.live_at_exit_bytes().to_string(),
+                followed(counts.freed),
+                followed(counts.freed_bytes),
+                followed(counts.freed_later),
+                followed(counts.freed_later_bytes),
+                followed(counts.live()),
+                followed(counts.live_bytes()),
+                followed(counts.live_at_exit()),
+                followed(counts.live_at_exit_bytes()),
                 counts.reallocs.to_string(),
                 counts.reallocs_in_place.to_string(),
                 counts.reallocs_moved.to_string(),
-                counts.temporary.to_string(),
-                counts.temporary_bytes.to_string(),
+                followed(counts.temporary),
+                followed(counts.temporary_bytes),
                 counts.failed.to_string(),
                 number(row.row.entries),
                 number(row.row.first_entry),

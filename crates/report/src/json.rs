@@ -184,7 +184,7 @@ impl<'p> WindowReport<'p> {
             peak_bytes: window.peak_bytes,
             peak_uncertainty_bytes: window.peak_uncertainty_bytes,
             lost: window.lost,
-            counted: Counted::of(view.counts, window),
+            counted: Counted::of(view.counts, window, profile.environment.lifetimes),
             captures: Captures::of(view.captures),
             left_out: LeftOut {
                 not_under_stacks: view.left_out.not_under_stacks,
@@ -201,22 +201,24 @@ impl<'p> WindowReport<'p> {
 #[derive(Serialize)]
 struct Counted {
     counts: Counts,
-    live: u64,
-    live_bytes: u64,
-    live_at_exit: u64,
-    live_at_exit_bytes: u64,
+    /// These are `null` where blocks were not followed.
+    live: Option<u64>,
+    live_bytes: Option<u64>,
+    live_at_exit: Option<u64>,
+    live_at_exit_bytes: Option<u64>,
     /// Each count per iteration; `null` when there was no iteration.
     per_iteration: Option<PerIteration>,
 }
 
 impl Counted {
-    fn of(counts: Counts, window: &Window) -> Self {
+    fn of(counts: Counts, window: &Window, lifetimes: bool) -> Self {
+        let known = |value: u64| lifetimes.then_some(value);
         Self {
             counts,
-            live: counts.live(),
-            live_bytes: counts.live_bytes(),
-            live_at_exit: counts.live_at_exit(),
-            live_at_exit_bytes: counts.live_at_exit_bytes(),
+            live: known(counts.live()),
+            live_bytes: known(counts.live_bytes()),
+            live_at_exit: known(counts.live_at_exit()),
+            live_at_exit_bytes: known(counts.live_at_exit_bytes()),
             per_iteration: PerIteration::of(&counts, window),
         }
     }
@@ -319,7 +321,7 @@ impl<'p> RowReport<'p> {
         };
         let site = row.call_site(profile, sites);
         Self {
-            counted: Counted::of(counts, view.window),
+            counted: Counted::of(counts, view.window, profile.environment.lifetimes),
             share,
             entries: row.row.entries,
             first_entry: row.row.first_entry,

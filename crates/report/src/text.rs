@@ -96,13 +96,19 @@ pub fn brief(profile: &Profile, options: &Options) -> String {
         let shown = limited(window.rows.len(), options.limit);
         let columns = Columns::of(window.window, options.sort, window.counts);
         let mut table = Table::new(columns.titles(), "call site");
-        let lines = lines(&context, &window.rows.iter().collect::<Vec<_>>());
-        for line in lines.iter().take(shown) {
-            table.push(columns.cells(&line.row.row.counts));
+        let sites = group::sites_of(&context, window);
+        for site in sites.iter().take(shown) {
+            table.push(columns.cells(&site.counts));
         }
         let place = Place::of(&table, options.width);
-        for (cells, line) in table.lines().skip(1).zip(&lines) {
-            page.row(&cells, &stack::site(&context, &line.parts, place.room), place);
+        let mut lines = table.lines();
+        page.line(&lines.next().unwrap_or_default());
+        for (cells, site) in lines.zip(&sites) {
+            page.row(
+                &cells,
+                &stack::site(&context, &stack::Parts::of(&context, site.first), place.room),
+                place,
+            );
         }
     }
     page.text()
@@ -125,7 +131,7 @@ fn rows<'p>(page: &mut Page, context: &Context<'p>, window: &WindowView<'p>) {
         page.line(if context.options.selection.takes_all_stacks() {
             "  nothing was allocated in it"
         } else {
-            "  no stack of it is looked at"
+            "  nothing in it fits the selection"
         });
         return;
     }
@@ -213,10 +219,17 @@ fn stack_table(
     for line in shown {
         table.push(columns.cells(&line.row.row.counts));
     }
-    let rest = [(hidden, "; --limit 0 shows all"), (&small[..], " below --min")];
+    let sum = |lines: &[Line<'_>]| table::sum(lines.iter().map(|line| &line.row.row.counts));
+    let is_spread = options.sort.value(&sum(hidden)) > options.sort.value(&window.counts) / 2;
+    let why = if is_spread {
+        "; --by site puts those of one call site together, --limit 0 shows all"
+    } else {
+        "; --limit 0 shows all"
+    };
+    let rest = [(hidden, why), (&small[..], " below --min")];
     let rest = rest.into_iter().filter(|(lines, _)| !lines.is_empty());
     for (lines, _) in rest.clone() {
-        table.push(columns.cells(&table::sum(lines.iter().map(|line| &line.row.row.counts))));
+        table.push(columns.cells(&sum(lines)));
     }
     let place = Place::of(&table, options.width);
     let mut texts = table.lines();

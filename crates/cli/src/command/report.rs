@@ -1,7 +1,7 @@
 //! `heaptally report`: prints a profile.
 
-use std::fs;
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -11,10 +11,10 @@ use heaptally_profile::view::Sort;
 use heaptally_report::{Layout, Options, csv, folded, json, text};
 
 use crate::convert::is_complete;
-use crate::exit::{Failure, UNREADABLE};
+use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project};
-use crate::terminal::{color, print, width};
+use crate::terminal::{LEAST_COLUMNS, color, print, width};
 
 /// Prints a profile: per window a head line, and its stacks sorted by count.
 ///
@@ -42,7 +42,7 @@ pub(crate) struct Report {
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Sum up what has fewer allocations per iteration.
-    #[arg(long, value_name = "N", default_value_t = 0.0)]
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number)]
     min: f64,
     /// Show every frame, on a line of its own; nothing is folded.
     #[arg(long)]
@@ -51,7 +51,8 @@ pub(crate) struct Report {
     /// never in a pipe].
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
-    /// In which form to print. json, folded and csv hold all stacks; folded has the values that are sorted by.
+    /// In which form to print. json, folded and csv hold all stacks, json those before the first window too; folded has
+    /// the values that are sorted by.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json.
@@ -104,12 +105,20 @@ enum Format {
     Csv,
 }
 
+/// A number that others can be compared with.
+fn number(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if number.is_finite() { Ok(number) } else { Err("not a finite number".to_owned()) }
+}
+
 impl Report {
     /// Prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let profile = read(&self.file)?;
+        let format = if self.json { Format::Json } else { self.format };
+        self.check(&profile, format)?;
         let options = self.options(&profile)?;
-        let text = match if self.json { Format::Json } else { self.format } {
+        let text = match format {
             Format::Text => text::text(&profile, &options),
             Format::Json => json::json(&profile, &options),
             Format::Folded => folded::folded(&profile, &options),
@@ -128,6 +137,33 @@ impl Report {
             .into());
         }
         Ok(0)
+    }
+
+    /// Options that would be ignored, or tell what is not known, are refused.
+    fn check(&self, profile: &Profile, format: Format) -> Result<(), Failure> {
+        if format != Format::Text
+            && (self.tree.is_some() || self.by != By::Stack || self.full || self.min > 0.0)
+        {
+            return Err(Failure::new(
+                USAGE,
+                "--by, --tree, --full and --min are of the text form: the others hold every stack whole\n\
+                 leave them out, or --format",
+            ));
+        }
+        if self.full && self.by == By::Site {
+            return Err(Failure::new(USAGE, "--by site shows no whole stacks\nleave out --full, or --by"));
+        }
+        if matches!(self.sort, SortBy::Live | SortBy::Temporary) && !profile.environment.lifetimes {
+            return Err(Failure::new(
+                UNREADABLE,
+                format!(
+                    "{} does not know what was freed: it was recorded with --no-lifetimes\n\
+                     sort by count or bytes, or record again",
+                    quote(&self.file)
+                ),
+            ));
+        }
+        Ok(())
     }
 
     fn options(&self, profile: &Profile) -> Result<Options, Failure> {
@@ -154,7 +190,7 @@ impl Report {
             color: io::stdout().is_terminal() && color(),
             width: match self.width {
                 Some(0) => None,
-                Some(columns) => Some(columns),
+                Some(columns) => Some(columns.max(LEAST_COLUMNS)),
                 None => width(io::stdout()),
             },
             project: project(),
@@ -162,10 +198,23 @@ impl Report {
     }
 }
 
+/// Reads a file no further than it can be of use: not beyond its first bytes when these are other ones, nor beyond what
+/// any profile holds.
+fn read_limited(file: &Path, beginning: &[u8]) -> io::Result<Vec<u8>> {
+    const MAX_BYTES: u64 = 1 << 30;
+    let mut file = File::open(file)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(beginning.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == beginning {
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// Reads a profile's file.
 pub(crate) fn read(file: &Path) -> Result<Profile, Failure> {
     let refuse = |why: String| Failure::new(UNREADABLE, format!("cannot read {}: {why}", quote(file)));
-    let bytes =
-        fs::read(file).map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
+    let bytes = read_limited(file, &[0x1f, 0x8b])
+        .map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
     pprof::read(&bytes).map_err(|error| refuse(error.to_string()))
 }

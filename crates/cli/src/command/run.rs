@@ -54,7 +54,8 @@ const BRIEF_LINES: usize = 5;
                         executed; 127 it was not found."
 )]
 pub(crate) struct Run {
-    /// Where to write the profile [default: PROGRAM.pb.gz in the working folder].
+    /// Where to write the profile [default: PROGRAM.pb.gz in the working folder, and on a terminal the first call sites
+    /// are shown, too].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Record this window only; can be given several times. One that never opens is an error.
@@ -394,7 +395,7 @@ fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     let missing: Vec<String> =
         snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();
     let advice = if missing == ["`process`"] {
-        "the whole run is recorded without --window; `heaptally report --window process` shows it"
+        "that is what is recorded before the first window: run without --window, then `heaptally report --window process`"
     } else {
         "run without --window to see which windows there are"
     };

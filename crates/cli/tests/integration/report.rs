@@ -78,3 +78,34 @@ fn into_a_reader_that_has_seen_enough() {
     shell.args(["-c", &full]).current_dir(sandbox.work(""));
     crate::sandbox::outcome(&mut shell).expect(4).says(&["heaptally: "]);
 }
+
+#[test]
+fn of_files_without_end() {
+    let sandbox = Sandbox::new();
+    for endless in ["/dev/zero", "/dev/urandom"] {
+        sandbox.call(["report", endless]).expect(4).says(&["not a profile"]);
+    }
+    sandbox.call(["run", "-q", "-o", "a.pb.gz", "true"]).expect(0);
+    sandbox.call(["report", "--rules", "/dev/zero", "a.pb.gz"]).expect(2).says(&["cannot use the rules"]);
+}
+
+#[test]
+fn of_what_was_not_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.call(["run", "-q", "--no-lifetimes", "-o", "a.pb.gz", "true"]).expect(0);
+    for sort in ["live", "temporary"] {
+        sandbox.call(["report", "--sort", sort, "a.pb.gz"]).expect(4).says(&["--no-lifetimes"]);
+    }
+    sandbox.call(["report", "--sort", "bytes", "a.pb.gz"]).expect(0);
+}
+
+#[test]
+fn options_that_would_mean_nothing_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.call(["run", "-q", "-o", "a.pb.gz", "true"]).expect(0);
+    for options in [["--json", "--by=site"], ["--format=csv", "--tree"], ["--format=folded", "--full"]] {
+        let words = ["report"].iter().chain(&options).chain(&["a.pb.gz"]);
+        sandbox.call(words).expect(2).says(&["are of the text form"]);
+    }
+    sandbox.call(["report", "--min", "nan", "a.pb.gz"]).expect(2).says(&["finite"]);
+}

@@ -100,19 +100,20 @@ fn sample<'p>(profile: &'p Profile, row: &Row, strings: &mut Strings<'p>) -> pro
     }
     proto::Sample {
         location_id: stack.map_or_else(Vec::new, |stack| stack.locations.iter().map(|&at| id(at)).collect()),
-        value: values(&row.counts),
+        value: values(&row.counts, profile.environment.lifetimes),
         label,
     }
 }
 
 /// The values in the order of [`SAMPLE_TYPES`].
-fn values(counts: &Counts) -> Vec<i64> {
+fn values(counts: &Counts, lifetimes: bool) -> Vec<i64> {
     let discarded = 0;
     [
         counts.allocations,
         counts.bytes,
-        counts.live(),
-        counts.live_bytes(),
+        // Unknown where blocks were not followed.
+        if lifetimes { counts.live() } else { 0 },
+        if lifetimes { counts.live_bytes() } else { 0 },
         counts.freed,
         counts.freed_bytes,
         counts.freed_later,

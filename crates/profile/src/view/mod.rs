@@ -285,7 +285,8 @@ mod tests {
         assert_eq!(of(|s| s.filter = patterns(&["run", "eat"])).len(), 2);
         assert_eq!(of(|s| s.exclude = patterns(&["^main$"])), ["1: malloc parse run worker _start"]);
         assert_eq!(of(|s| s.root = patterns(&["worker"])), ["1: malloc parse run worker _start"]);
-        assert_eq!(of(|s| s.root = patterns(&["_start"])), [""; 0]);
+        assert_eq!(of(|s| s.root = patterns(&["_start"])).len(), 3);
+        assert_eq!(of(|s| s.root = patterns(&["^run$"])), [""; 0]);
         assert_eq!(of(|s| s.filter = patterns(&["src/x\\.rs"])).len(), 3);
     }
 

@@ -22,7 +22,7 @@ pub struct Selection {
     pub filter: Vec<Regex>,
     /// Stacks that do not.
     pub exclude: Vec<Regex>,
-    /// Stacks whose thread began in such a function: the outermost frame that no rule lists.
+    /// Stacks whose thread began in such a function: the outermost frame that no rule lists, or one further out.
     pub root: Vec<Regex>,
 }
 
@@ -110,21 +110,23 @@ impl<'p, 's> Matcher<'p, 's> {
         Verdict::Keep { frames, is_trimmed: frames < all }
     }
 
-    /// Whether the outermost frame that no rule lists fits; where all are listed, the outermost one.
+    /// Whether the outermost frame that no rule lists fits, or one further out.
     fn begins_in(&self, fits: &Fits, stack: &Stack) -> bool {
-        let mut outermost = None;
         for &at in stack.locations.iter().rev() {
             let Some(location) = self.profile.locations.get(at) else { continue };
             if matches!(location.kind, FrameKind::Elided | FrameKind::EntryPoint) {
                 continue;
             }
-            let last = frame_count(location) - 1;
-            outermost = outermost.or(Some((at, last)));
-            if let Some(line_index) = (0..=last).rev().find(|&line| !self.sites.lists(location, line)) {
-                return fits.fits(at, line_index);
+            for line_index in (0..frame_count(location)).rev() {
+                if fits.fits(at, line_index) {
+                    return true;
+                }
+                if !self.sites.lists(location, line_index) {
+                    return false;
+                }
             }
         }
-        outermost.is_some_and(|(at, line_index)| fits.fits(at, line_index))
+        false
     }
 }
 

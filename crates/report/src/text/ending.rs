@@ -19,7 +19,10 @@ const THREADS: usize = 5;
 pub(super) fn ending(page: &mut Page, context: &Context<'_>, view: &View<'_>) {
     let windows: Vec<&WindowView<'_>> = view.windows.iter().filter(|view| !view.in_background).collect();
     for window in windows.iter().take(limited(windows.len(), context.options.limit)) {
-        page.part(&threads_title(window, windows.len()), &threads(context, window));
+        page.part(
+            &threads_title(window, windows.len(), context.options.selection.takes_all_stacks()),
+            &threads(context, window),
+        );
     }
     captures(page, &windows);
     let mut lost = phrases(&context.profile.losses);
@@ -30,8 +33,12 @@ pub(super) fn ending(page: &mut Page, context: &Context<'_>, view: &View<'_>) {
     legend(page, context, &windows);
 }
 
-fn threads_title(window: &WindowView<'_>, windows: usize) -> String {
-    if windows == 1 { "threads".to_owned() } else { format!("threads in {}", quote(&window.window.name)) }
+fn threads_title(window: &WindowView<'_>, windows: usize, takes_all_stacks: bool) -> String {
+    let whole = if takes_all_stacks { "" } else { ", all of its stacks" };
+    match windows {
+        1 if takes_all_stacks => "threads".to_owned(),
+        _ => format!("threads in {}{whole}", quote(&window.window.name)),
+    }
 }
 
 /// The threads that allocated in a window, most first; nothing when there is but one.
@@ -174,8 +181,11 @@ fn legend(page: &mut Page, context: &Context<'_>, windows: &[&WindowView<'_>]) {
     if context.profile.environment.lifetimes && windows.iter().any(|view| view.counts.live() > 0) {
         lines.push("live at end: allocated in the window and not freed while it was open".to_owned());
     }
+    if page.has("← …") || page.has("… ←") {
+        lines.push("…: frames that the rules list, or too many; --full shows them".to_owned());
+    }
     if windows.iter().any(|view| view.captures.cut > 0) {
-        lines.push("cut: callers further out are not known".to_owned());
+        lines.push("cut: not all callers are known".to_owned());
     }
     if context.profile.functions.iter().any(|function| function.is_folded) {
         lines.push(

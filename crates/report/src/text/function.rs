@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use heaptally_profile::frame::{Frame, location_frames};
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{FrameKind, Profile};
 
 use crate::escape::escape;
 use crate::short_name::{is_cpp, without_parameters};
@@ -23,7 +23,11 @@ pub(super) struct Function<'p> {
 
 impl<'p> Function<'p> {
     fn of(frame: &Frame<'p>) -> Self {
-        let place = if frame.name().is_none() { frame.place() } else { String::new() };
+        let place = match frame.kind {
+            FrameKind::Elided => "(frames left out)".to_owned(),
+            _ if frame.name().is_none() => frame.place(),
+            _ => String::new(),
+        };
         Self {
             name: frame.name().unwrap_or_default(),
             place,

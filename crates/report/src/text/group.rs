@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heaptally_profile::model::Counts;
+use heaptally_profile::model::{Counts, FrameKind};
 use heaptally_profile::view::{RowView, WindowView};
 
 use super::function::{FunctionIndex, FunctionTable};
@@ -14,14 +14,16 @@ use crate::frame::source_at;
 use crate::number::counted;
 use crate::path::shorten;
 
-/// A line for each call site.
-pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<'_>) {
-    struct Site<'v, 'p> {
-        counts: Counts,
-        stacks: u64,
-        /// The first of its rows, so the one that counts most.
-        first: &'v RowView<'p>,
-    }
+/// The stacks of one call site.
+pub(super) struct Site<'v, 'p> {
+    pub(super) counts: Counts,
+    stacks: u64,
+    /// The first of its rows, so the one that counts most.
+    pub(super) first: &'v RowView<'p>,
+}
+
+/// The call sites of a window, most first.
+pub(super) fn sites_of<'v, 'p>(context: &Context<'p>, window: &'v WindowView<'p>) -> Vec<Site<'v, 'p>> {
     let functions = FunctionTable::new(context.profile);
     let mut sites: BTreeMap<_, Site<'_, '_>> = BTreeMap::new();
     for row in &window.rows {
@@ -33,10 +35,16 @@ pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<
         site.stacks += 1;
     }
     let sort = context.options.sort;
-    let mut sites: Vec<Site<'_, '_>> = sites.into_values().collect();
+    let mut sites: Vec<Site<'v, 'p>> = sites.into_values().collect();
     // Equal ones stay in the order of their keys.
     sites.sort_by_key(|site| std::cmp::Reverse(sort.key(&site.counts)));
+    sites
+}
 
+/// A line for each call site.
+pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<'_>) {
+    let sort = context.options.sort;
+    let sites = sites_of(context, window);
     let columns = Columns::of(window.window, sort, window.counts);
     let min = context.options.min;
     let (large, small): (Vec<_>, Vec<_>) =
@@ -90,6 +98,7 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
         }
         let of_stack = row
             .frames(context.profile)
+            .filter(|frame| frame.kind != FrameKind::Elided)
             .filter(|frame| context.options.full || !stack::is_listed(context.profile, context.sites, frame));
         for frame in of_stack.chain(site) {
             if let Some(sums) = sums.get_mut(table.index(&frame) as usize)

@@ -18,6 +18,7 @@ pub(super) fn head(page: &mut Page, context: &Context<'_>, view: &WindowView<'_>
 
 /// One line for the windows that are not what is looked for.
 pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&WindowView<'_>]) {
+    let views: Vec<_> = views.iter().filter(|view| view.counts.allocations > 0).collect();
     if views.is_empty() {
         return;
     }
@@ -97,7 +98,8 @@ fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
     if view.counts.failed > 0 {
         notes.push(format!("{} that returned no memory", counted(view.counts.failed, "call", "calls")));
     }
-    if let Some(peak) = window.peak_bytes {
+    // It is the whole window's.
+    if let Some(peak) = window.peak_bytes.filter(|_| context.options.selection.takes_all_stacks()) {
         let bound = match window.peak_uncertainty_bytes {
             0 => String::new(),
             bound => format!(" (up to {} more or less: several threads)", count(bound)),
@@ -154,7 +156,7 @@ fn left_out(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
         notes.push(format!("left out: {out} by --filter, --exclude or --root"));
     }
     if !context.options.selection.takes_all_stacks() && notes.is_empty() {
-        notes.push("nothing was left out by --under, --filter, --exclude or --root".to_owned());
+        notes.push("nothing was left out".to_owned());
     }
     notes
 }

@@ -72,6 +72,11 @@ impl Page {
         }
     }
 
+    /// Whether these words stand in it.
+    pub(super) fn has(&self, words: &str) -> bool {
+        self.text.contains(words)
+    }
+
     pub(super) fn text(self) -> String {
         self.text
     }

@@ -340,7 +340,7 @@ fn facts(context: &Context<'_>, view: &WindowView<'_>, row: &RowView<'_>, stacks
     let counts = &row.row.counts;
     let mut facts = Vec::new();
     if stacks > 1 {
-        facts.push(format!("{}, which --full tells apart", counted(stacks, "stack", "stacks")));
+        facts.push(format!("{} that look alike here", counted(stacks, "stack", "stacks")));
     }
     if let Some((least, most)) = row.row.range(view.window).filter(|_| row.row.is_unstable(view.window)) {
         let (least, most) = (per_iteration(Some(least)), per_iteration(Some(most)));

@@ -11,7 +11,7 @@ use crate::frame::{mark, name};
 use crate::short_name::{is_cpp, shorten, without_parameters};
 use crate::width::{cut_middle, width};
 
-/// What one name may take of a terminal.
+/// What one name may take of a terminal, or half of a wide one.
 const NAME_COLUMNS: usize = 48;
 /// What a line holds beside a name.
 const BESIDE_COLUMNS: usize = 8;
@@ -65,7 +65,8 @@ impl Words {
         let name = shorten(without_parameters(&whole, is_cpp(frame)));
         let text = match room {
             Some(room) => {
-                let columns = NAME_COLUMNS.min(room).saturating_sub(width(&mark) + BESIDE_COLUMNS);
+                let most = NAME_COLUMNS.max(room / 2).min(room);
+                let columns = most.saturating_sub(width(&mark) + BESIDE_COLUMNS);
                 format!("{}{mark}", cut_middle(&name, columns))
             }
             None => format!("{name}{mark}"),

@@ -45,3 +45,16 @@ fn a_record_for_each_row() {
     assert_eq!(records[1][column("stack")].split(';').count(), 3003);
     assert_eq!(&records[3][column("failed")], "1");
 }
+
+#[test]
+fn what_was_not_followed_is_not_known() {
+    let mut profile = everything();
+    profile.environment.lifetimes = false;
+    let csv = csv(&profile, &Options::default());
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    let column = reader.headers().unwrap().iter().position(|title| title == "live").unwrap();
+    assert!(reader.records().all(|record| record.unwrap()[column].is_empty()));
+    let json: serde_json::Value =
+        serde_json::from_str(&heaptally_report::json::json(&profile, &Options::default())).unwrap();
+    assert!(json["windows"][1]["live"].is_null() && json["windows"][1]["rows"][0]["live_bytes"].is_null());
+}

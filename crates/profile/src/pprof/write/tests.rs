@@ -1,7 +1,7 @@
 use std::io::Read as _;
 
 use super::*;
-use crate::model::{Function, Image, Line, Module, RepeatValue, Window};
+use crate::model::{Environment, Function, Image, Line, Module, RepeatValue, Window};
 
 /// One row of a stack with an inlined frame and an async caller.
 fn profile() -> Profile {
@@ -58,6 +58,7 @@ fn profile() -> Profile {
             },
             ..Row::default()
         }],
+        environment: Environment { lifetimes: true, ..Environment::default() },
         ..Profile::default()
     }
 }
@@ -77,6 +78,9 @@ fn values_stand_in_the_order_of_the_frozen_list() {
          discarded_objects discarded_space"
     );
     assert_eq!(message.sample[0].value, [10, 100, 6, 60, 4, 40, 3, 30, 6, 1, 5, 2, 20, 7, 0, 0]);
+    let mut unknown = profile();
+    unknown.environment.lifetimes = false;
+    assert_eq!(self::message(&unknown, 0).sample[0].value[2..4], [0, 0]);
     assert_eq!(texts(&message, [message.default_sample_type]), ["alloc_objects"]);
     assert_eq!(message.time_nanos, 0);
 }
@@ -153,7 +157,7 @@ fn code_is_written_by_svma_and_mangled_name() {
 #[test]
 fn a_count_beyond_what_pprof_holds_stays_at_the_highest() {
     let counts = Counts { allocations: u64::MAX, ..Counts::default() };
-    assert_eq!(values(&counts)[0], i64::MAX);
+    assert_eq!(values(&counts, true)[0], i64::MAX);
 }
 
 #[test]
