@@ -120,7 +120,7 @@ fn a_stack_scope_says_what_it_leaves_out() {
 fn a_selection_of_nothing_is_said() {
     let selection = Selection { filter: vec![Regex::new("nowhere").unwrap()], ..Selection::default() };
     let report = text(&parser(), &Options { selection, ..Options::default() });
-    assert!(report.contains("no stack of it is looked at"), "{report}");
+    assert!(report.contains("nothing in it fits the selection"), "{report}");
     assert!(report.contains("left out: 76,300 allocations in 4 stacks by --filter"), "{report}");
 }
 
