@@ -8,9 +8,9 @@ use clap::{Args, CommandFactory, ValueHint};
 use clap_mangen::roff::{Roff, roman};
 
 use crate::Arguments;
-use crate::terminal::print;
 use crate::exit::{Failure, UNREADABLE};
 use crate::message::{self, quote};
+use crate::terminal::print;
 
 /// Prints the manual page heaptally(1), or writes the pages of all commands.
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@ use heaptally_profile::view::WindowView;
 use super::Context;
 use super::page::Page;
 use super::table::Columns;
+use crate::child::image_name;
 use crate::escape::escape;
 use crate::number::{count, counted, share};
 
@@ -24,7 +25,7 @@ pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&Windo
     let told = views.iter().map(|view| {
         let mut name = format!("\"{}\"", escape(&view.window.name));
         if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
-            name.push_str(&format!(" of {}", escape(&image.label)));
+            name.push_str(&format!(" of {}", image_name(image)));
         }
         let allocations = counted(view.counts.allocations, "allocation", "allocations");
         let of = if view.image.is_some_and(|image| image.replaced) { ", before exec" } else { "" };
@@ -40,7 +41,7 @@ pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
     let WindowView { window, counts, .. } = view;
     let mut parts = vec![format!("window \"{}\"", escape(&window.name))];
     if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
-        parts[0].push_str(&format!(" of {}", escape(&image.label)));
+        parts[0].push_str(&format!(" of {}", image_name(image)));
     }
     parts.push(if window.iterations_told {
         counted(window.iterations, "iteration", "iterations")
