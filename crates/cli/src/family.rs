@@ -99,24 +99,6 @@ fn is_mapped(pid: u32, file: &File) -> bool {
 }
 
 impl Process {
-    /// Takes from the profile, whose images are still those of the areas, what is said of the process.
-    pub(crate) fn note(&mut self, profile: &Profile) {
-        let image = self.images.last().and_then(|image| profile.images.get(*image));
-        self.program = image.map(|image| image.label.clone()).unwrap_or_default();
-        let mut stacks: BTreeSet<StackId> = BTreeSet::new();
-        self.allocations = 0;
-        for row in &profile.rows {
-            let image = profile.windows.get(row.window).map(|window| window.image);
-            if image.is_some_and(|image| self.images.contains(&image)) {
-                self.allocations = self.allocations.saturating_add(row.counts.allocations);
-                if row.counts.allocations > 0 {
-                    stacks.insert(row.stack);
-                }
-            }
-        }
-        self.stacks = stacks.len() as u64;
-    }
-
     /// How it ended, as far as that is known.
     fn ending(&self) -> String {
         match self.end {
@@ -149,6 +131,28 @@ impl Process {
         own.environment.frees_from_before = self.frees_from_before;
         own.environment.exit_code = self.end.map(|end| i32::from(end.code()));
         Ok(own)
+    }
+}
+
+/// Takes from the profile, whose images are still those of the areas, what is said of each process.
+pub(crate) fn note(processes: &mut [Process], profile: &Profile) {
+    let mut owners: Vec<Option<usize>> = vec![None; profile.images.len()];
+    for (number, process) in processes.iter_mut().enumerate() {
+        let image = process.images.last().and_then(|image| profile.images.get(*image));
+        process.program = image.map(|image| image.label.clone()).unwrap_or_default();
+        for image in &process.images {
+            if let Some(owner) = owners.get_mut(*image) {
+                *owner = Some(number);
+            }
+        }
+    }
+    let mut stacks: BTreeSet<(usize, StackId)> = BTreeSet::new();
+    for row in profile.rows.iter().filter(|row| row.counts.allocations > 0) {
+        let image = profile.windows.get(row.window).map(|window| window.image);
+        let Some(owner) = image.and_then(|image| owners.get(image).copied().flatten()) else { continue };
+        let Some(process) = processes.get_mut(owner) else { continue };
+        process.allocations = process.allocations.saturating_add(row.counts.allocations);
+        process.stacks += u64::from(stacks.insert((owner, row.stack)));
     }
 }
 

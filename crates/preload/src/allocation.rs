@@ -152,8 +152,13 @@ unsafe extern "C" fn reallocarray_body(
     bp: u64,
 ) -> *mut u8 {
     let total = count.saturating_mul(size);
-    // SAFETY: as above.
-    let call = || unsafe { REAL.reallocarray(block, count, size) };
+    // The C library's `reallocarray` calls `realloc` by its name, which would be taken for a call from a signal handler.
+    let call = || match count.checked_mul(size) {
+        // SAFETY: as above.
+        Some(total) => unsafe { REAL.realloc(block, total) },
+        // SAFETY: as above.
+        None => unsafe { REAL.reallocarray(block, count, size) },
+    };
     reallocate(Caller { sp, bp }, EntryPoint::Reallocarray, block, total, call)
 }
 

@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Error;
-use crate::canonical::option_by;
 use crate::merge::{add_thread, add_window};
 use crate::model::{
     Children, Function, Image, ImageId, Location, Profile, Row, Stack, StackId, ThreadLife, Window, WindowId,
@@ -85,14 +84,17 @@ impl Profile {
         let mut rows: BTreeMap<(WindowId, StackId), Row> = BTreeMap::new();
         for mut row in self.rows.drain(..) {
             row.window = windows[row.window];
+            let image = self.windows.get(row.window).and_then(|window| self.images.get(window.image));
+            if image.is_some_and(|image| image.processes > 1) {
+                // Which entry of which process came first is not known.
+                (row.first_entry, row.last_entry) = (None, None);
+            }
             rows.entry((row.window, row.stack))
                 .and_modify(|into| {
                     into.counts.add(&row.counts);
                     // Entries of different processes are different ones.
                     let entries = into.entries.zip(row.entries);
                     into.entries = entries.map(|(sum, entries)| sum.saturating_add(entries));
-                    into.first_entry = option_by(into.first_entry, row.first_entry, u64::min);
-                    into.last_entry = option_by(into.last_entry, row.last_entry, u64::max);
                 })
                 .or_insert(row);
         }

@@ -90,7 +90,7 @@ mod tests {
         );
         assert_eq!(
             sentences(&children(&[("a\x1b[2J", 1)])),
-            ["1 child process was not recorded (a\\x1b[2J); --follow-children records it"]
+            ["1 child process was not recorded (a\\u{1b}[2J); --follow-children records it"]
         );
     }
 

@@ -27,7 +27,7 @@ pub const VERSION: u32 = 2;
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
 /// says how many it has room for.
-pub const AREA_LIMIT: u32 = 4096;
+pub const AREA_LIMIT: u32 = 16384;
 
 /// [`FileHeader::options`]: do not follow blocks after their allocation (no frees, no live bytes, no peak).
 pub const OPTION_NO_LIFETIMES: u32 = 1;

@@ -221,9 +221,7 @@ impl Run {
 /// Writes a profile of each process, unless the profile of all goes to a device or a pipe, and puts alike children in the
 /// profile of all together.
 fn tell_apart(processes: &mut [Process], profile: &mut Profile, output: &Output) -> Result<(), Failure> {
-    for process in processes.iter_mut() {
-        process.note(profile);
-    }
+    family::note(processes, profile);
     if output.is_file() {
         family::write_profiles(processes, profile, output.path())?;
     }
