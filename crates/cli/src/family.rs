@@ -35,7 +35,7 @@ pub(crate) struct Process {
     /// Of the program itself.
     end: Option<End>,
     /// It runs on, and has the segment mapped.
-    pub(crate) is_running: bool,
+    is_running: bool,
     losses: Losses,
     frees_from_before: u64,
     program: String,
@@ -44,8 +44,8 @@ pub(crate) struct Process {
     profile: Option<String>,
 }
 
-/// The processes of a snapshot, in the order in which they attached.
-pub(crate) fn processes(snapshot: &Snapshot, segment: &File, end: End) -> Vec<Process> {
+/// The processes of a snapshot, in the order in which they attached. `running` are those that run on.
+pub(crate) fn processes(snapshot: &Snapshot, running: &BTreeSet<u32>, end: End) -> Vec<Process> {
     let mut processes: Vec<Process> = Vec::new();
     // The process that has a number, while it goes on from image to image.
     let mut current: HashMap<u32, usize> = HashMap::new();
@@ -80,9 +80,32 @@ pub(crate) fn processes(snapshot: &Snapshot, segment: &File, end: End) -> Vec<Pr
         }
     }
     for process in processes.iter_mut().filter(|process| process.is_child) {
-        process.is_running = is_mapped(process.pid, segment);
+        process.is_running = running.contains(&process.pid);
     }
     processes
+}
+
+/// The numbers of the processes that have the segment mapped: descendants that run on, those included that have not
+/// allocated yet and have no area. Other users' cannot be looked at.
+///
+/// They are looked for until two looks agree: one that forks and ends while the list is read hides its child from it.
+pub(crate) fn running(segment: &File) -> BTreeSet<u32> {
+    const LOOKS: usize = 5;
+    let mut found = look_for_running(segment);
+    for _ in 0..LOOKS {
+        let again = look_for_running(segment);
+        if again == found {
+            break;
+        }
+        found = again;
+    }
+    found
+}
+
+fn look_for_running(segment: &File) -> BTreeSet<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|pid| *pid != std::process::id() && is_mapped(*pid, segment)).collect()
 }
 
 /// Whether a process that runs has a file mapped. Its number alone would not do: another process may have it by now.

@@ -345,10 +345,10 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         let mut profile = convert::profile(&snapshot, environment(recording, end));
         let mut processes = Vec::new();
         if recording.follow_children {
-            processes = family::processes(&snapshot, segment.file(), end);
+            let running = family::running(segment.file());
+            processes = family::processes(&snapshot, &running, end);
             profile.children.recorded = processes.len().saturating_sub(1) as u64;
-            profile.children.still_running =
-                processes.iter().filter(|process| process.is_running).count() as u64;
+            profile.children.still_running = running.len() as u64;
         }
         Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;
