@@ -138,14 +138,19 @@ pub(crate) extern "C" fn after_fork() {
         return;
     }
     armed::disarm();
-    environment::after_fork();
-    OWNER.store(sys::pid(), Ordering::Release);
-    IS_COUNTED.store(0, Ordering::Relaxed);
+    notice(sys::pid());
     if is_followed() {
         armed::defer();
     } else if armed::claim() {
         count_self();
     }
+}
+
+/// This process is a forked child, with memory of its own.
+fn notice(pid: u32) {
+    OWNER.store(pid, Ordering::Release);
+    IS_COUNTED.store(0, Ordering::Relaxed);
+    environment::after_fork();
 }
 
 /// This process is a child that is not recorded.
@@ -177,8 +182,7 @@ pub(crate) fn decide() -> Option<&'static Recorder> {
             // The recorder is just starting here.
             return None;
         }
-        OWNER.store(pid, Ordering::Release);
-        IS_COUNTED.store(0, Ordering::Relaxed);
+        notice(pid);
     }
     if !armed::claim() {
         return None;
@@ -208,8 +212,7 @@ pub(crate) fn process() -> Process {
             return Process::Foreign;
         }
         // A child by raw clone that starts a program before it allocates.
-        OWNER.store(pid, Ordering::Release);
-        IS_COUNTED.store(0, Ordering::Relaxed);
+        notice(pid);
         if is_followed() {
             armed::defer();
         } else if armed::claim() {

@@ -11,7 +11,8 @@ use heaptally_segment::layout::{FLAG_CHILD, STATE_ATTACHED, STATE_REPLACED};
 
 use crate::child::{self, Place, Process};
 use crate::environment;
-use crate::recorder::Recorder;
+use crate::local::{QUIET, local};
+use crate::recorder::{Recorder, recorder};
 
 /// An array of C strings that ends with a null pointer.
 type Strings = *const *const c_char;
@@ -126,8 +127,19 @@ pub fn shell<R>(call: impl FnOnce() -> R, has_failed: impl FnOnce(&R) -> bool) -
     // SAFETY: a C string.
     let Some(place) = (unsafe { child::begin(c"sh".as_ptr()) }) else { return call() };
     let lent = child::is_followed() && environment::lend(place);
+    let local = local();
+    if lent {
+        // `system` can be cancelled, and then does not return here: the thread's end takes back what it was lent.
+        local.lent += 1;
+        if let Some(recorder) = recorder() {
+            let before = core::mem::replace(&mut local.busy, QUIET);
+            recorder.thread(local);
+            local.busy = before;
+        }
+    }
     let result = call();
     if lent {
+        local.lent = local.lent.saturating_sub(1);
         environment::take_back();
     }
     if has_failed(&result) {

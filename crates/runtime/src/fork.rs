@@ -64,6 +64,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     // The parent thread's state is not this one's: its counters are the parent's.
     local.thread = ptr::null_mut();
     local.rounds = 0;
+    local.lent = 0;
     let recorder = set(recorder);
     if armed::arm() {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);

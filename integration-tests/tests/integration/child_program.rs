@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use integration_tests::check::{self, Tolerance};
+use integration_tests::program;
 use integration_tests::run::{Outcome, Run};
 use integration_tests::scratch::Scratch;
 use integration_tests::tool;
@@ -176,6 +177,23 @@ fn a_static_image_in_a_chain() {
     let strict =
         Run::new(&scratch, ["sh", "-c", "./fixed; true"]).options(["--follow-children", "--strict"]).run();
     assert_eq!(strict.code, 125, "{}", strict.stderr);
+}
+
+/// Shells are lent the recorder's variables for as long as they are waited for, and no longer.
+#[test]
+fn shells_in_threads() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "shell_threads.c", "shell_threads", &["-O1"]);
+    for options in [&[][..], &FOLLOW] {
+        let outcome = Run::new(&scratch, ["./shell_threads"]).options(options.iter().copied()).run();
+        let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        assert_eq!((outcome.code, stdout.as_str()), (0, ""), "{options:?}; stderr:\n{}", outcome.stderr);
+        let count = outcome.report().children.text();
+        assert_eq!(count, if options.is_empty() { "sh ×62" } else { "" });
+    }
 }
 
 /// The command waits for the program alone; who runs on is said, those included that have not allocated yet.
