@@ -17,6 +17,8 @@ pub struct Report {
     frames: Vec<Frame>,
     /// What could not be recorded.
     pub losses: BTreeMap<String, u64>,
+    /// The program's child processes.
+    pub children: Children,
     /// Sums that differ between the rows and the threads of a window.
     pub sum_mismatches: Vec<Mismatch>,
 }
@@ -43,6 +45,38 @@ pub struct Image {
     pub replaced: bool,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// How many children ran it, where it is theirs.
+    pub processes: u64,
+}
+
+/// A program's child processes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Children {
+    /// Whether they were to be recorded.
+    pub followed: bool,
+    /// Those that were not recorded.
+    pub not_recorded: Vec<ChildProgram>,
+    /// How many were recorded.
+    pub recorded: u64,
+    /// How many ran on.
+    pub still_running: u64,
+}
+
+/// Children of one program.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ChildProgram {
+    /// Its file name.
+    pub program: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl Children {
+    /// Those that were not recorded, as text.
+    pub fn text(&self) -> String {
+        let texts = self.not_recorded.iter().map(|child| format!("{} ×{}", child.program, child.count));
+        texts.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A window.

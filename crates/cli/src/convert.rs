@@ -7,14 +7,16 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, FunctionId, Image, Line, Location, LocationId, Losses,
-    Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, ChildProgram, Children, Counts, Environment, FrameKind, Function, FunctionId, Image, Line,
+    Location, LocationId, Losses, Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window,
+    WindowKind,
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    EntryPoint, FLAG_BYPASSED, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS,
-    FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED,
-    NODE_SIGNAL, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
+    EntryPoint, FLAG_BYPASSED, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED,
+    FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED,
+    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES,
+    PEAK_BATCH_BYTES, Root,
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
@@ -30,7 +32,10 @@ pub(crate) fn is_complete(profile: &Profile) -> bool {
     let has_lost =
         profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
     let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
-    !is_cut && !has_lost && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
+    !is_cut
+        && !has_lost
+        && !profile.children.is_incomplete()
+        && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
 }
 
 /// The profile of a snapshot.
@@ -39,6 +44,7 @@ pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile 
     let mut profile = Profile { environment, ..Profile::default() };
     profile.environment.lifetimes = lifetimes;
     profile.losses.images = u64::from(snapshot.without_area) + u64::from(snapshot.refused);
+    profile.children = children_of(snapshot);
     let mut entry_points = EntryPoints::default();
     for area in &snapshot.areas {
         add_area(&mut profile, &mut entry_points, area, lifetimes);
@@ -172,6 +178,18 @@ fn image_of(area: &Area) -> Image {
         in_path: is_set(FLAG_MALLOC_IS_OURS),
         allocator: escape_path(&area.allocator_path),
         warnings,
+        processes: u64::from(is_set(FLAG_CHILD)),
+    }
+}
+
+/// The children that were not recorded.
+fn children_of(snapshot: &Snapshot) -> Children {
+    let program = |(name, count): &(Vec<u8>, u64)| ChildProgram { program: escape_path(name), count: *count };
+    Children {
+        followed: snapshot.options & OPTION_FOLLOW_CHILDREN != 0,
+        not_recorded: snapshot.children.programs.iter().map(program).collect(),
+        unnamed: snapshot.children.unnamed,
+        ..Children::default()
     }
 }
 
@@ -315,7 +333,7 @@ fn thread_of(
     }
 }
 
-fn add_losses(sum: &mut Losses, losses: &read::Losses) {
+pub(crate) fn add_losses(sum: &mut Losses, losses: &read::Losses) {
     let pairs = [
         (&mut sum.reentrant, losses.reentrant),
         (&mut sum.table_full, losses.full),

@@ -9,6 +9,7 @@ mod convert;
 mod doctor;
 mod elf;
 mod exit;
+mod family;
 mod library;
 mod message;
 mod output;

@@ -95,6 +95,11 @@ impl Output {
         &self.path
     }
 
+    /// Whether it is a file, and no device or pipe.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::Beside { .. })
+    }
+
     /// Writes the file.
     pub(crate) fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         let Self { content, path, .. } = self;

@@ -6,6 +6,7 @@
 //! runtime starts, and put back between fork and exec.
 #![expect(unsafe_code, reason = "signals, and what is done between fork and exec")]
 
+use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,7 +14,7 @@ use std::process::Command;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use libc::{c_int, c_void, siginfo_t, sigset_t};
+use libc::{c_char, c_int, c_void, siginfo_t, sigset_t};
 use rustix::process::{Resource, getrlimit};
 
 /// Signals that end the program and not this command.
@@ -115,10 +116,55 @@ pub(crate) fn interrupted() -> Option<i32> {
     Some(INTERRUPTED.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
 }
 
+unsafe extern "C" {
+    static mut environ: *const *const c_char;
+}
+
+/// The environment of this command, each entry as it stands there.
+pub(crate) fn own_environment() -> Vec<Vec<u8>> {
+    let mut entries = Vec::new();
+    // SAFETY: this command has one thread that changes its environment: none.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            entries.push(CStr::from_ptr(*at).to_bytes().to_vec());
+            at = at.add(1);
+        }
+    }
+    entries
+}
+
+/// An array of C strings, with the strings.
+struct Environment {
+    pointers: Vec<*const c_char>,
+    _entries: Vec<CString>,
+}
+
+// SAFETY: the pointers are to the entries, which nobody changes.
+unsafe impl Send for Environment {}
+// SAFETY: as above.
+unsafe impl Sync for Environment {}
+
+impl Environment {
+    fn new(entries: Vec<CString>) -> Self {
+        let pointers = entries.iter().map(|entry| entry.as_ptr()).chain([ptr::null()]).collect();
+        Self { pointers, _entries: entries }
+    }
+
+    /// Makes it the process's own, between fork and exec.
+    fn install(&self) {
+        // SAFETY: the process has one thread, and the array stays until it becomes the program.
+        unsafe { environ = self.pointers.as_ptr() };
+    }
+}
+
 /// Starts the program and waits for its end.
 ///
 /// Signals that another process sends to this command go to the program; a terminal's reached it already.
-pub(crate) fn run(command: &mut Command) -> io::Result<End> {
+///
+/// `environment` is the program's, in its order. Not by [`Command::env`], which would sort it.
+pub(crate) fn run(command: &mut Command, environment: Vec<CString>) -> io::Result<End> {
+    let environment = Environment::new(environment);
     // SAFETY: has no preconditions.
     OWN.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     // Ignored, it would have the kernel forget how the program ended.
@@ -133,6 +179,7 @@ pub(crate) fn run(command: &mut Command) -> io::Result<End> {
     unsafe {
         command.pre_exec(move || {
             restore_all(&inherited);
+            environment.install();
             Ok(())
         });
     }

@@ -9,12 +9,16 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    AREA_BYTES, AREA_LIMIT, FILE_BYTES, FileHeader, MAGIC, NAMES_BYTES, OPTION_NAMED_WINDOWS, PAGE, VERSION,
+    AREA_BYTES, AREA_LIMIT, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, OPTION_FOLLOW_CHILDREN,
+    OPTION_NAMED_WINDOWS, PAGE, VERSION,
 };
 use rustix::fs::MemfdFlags;
 
 use crate::exit::Failure;
 use crate::message::quote;
+
+/// Room for the images of one process: those that replace each other.
+const AREAS_OF_ONE_PROCESS: u32 = 64;
 
 /// The file in which recorder and command meet.
 #[derive(Debug)]
@@ -33,9 +37,25 @@ impl SegmentFile {
             Some(folder) => Self::in_folder(folder),
         }
         .map_err(|error| cannot(folder, &error))?;
-        let written = segment.file.set_len(FILE_BYTES).and_then(|()| segment.file.write_all_at(&page, 0));
-        written.map_err(|error| cannot(folder, &error))?;
+        let areas = if options & OPTION_FOLLOW_CHILDREN == 0 { AREAS_OF_ONE_PROCESS } else { AREA_LIMIT };
+        segment.write(page, areas).map_err(|error| cannot(folder, &error))?;
         Ok(segment)
+    }
+
+    /// Writes the header, for as many areas as a file of this file system can hold.
+    fn write(&self, mut page: Vec<u8>, areas: u32) -> io::Result<()> {
+        let mut areas = areas;
+        while let Err(error) = self.file.set_len(FIRST_AREA + u64::from(areas) * AREA_BYTES) {
+            areas /= 2;
+            if areas < AREAS_OF_ONE_PROCESS
+                || !matches!(error.raw_os_error(), Some(libc::EFBIG | libc::EINVAL))
+            {
+                return Err(error);
+            }
+        }
+        let at = offset_of!(FileHeader, area_limit);
+        page[at..at + 4].copy_from_slice(&areas.to_le_bytes());
+        self.file.write_all_at(&page, 0)
     }
 
     fn in_memory() -> io::Result<Self> {
@@ -116,7 +136,6 @@ fn header(options: u32, names: &[OsString]) -> Result<Vec<u8>, Failure> {
     put(offset_of!(FileHeader, version), &VERSION.to_le_bytes());
     put(offset_of!(FileHeader, options), &options.to_le_bytes());
     put(offset_of!(FileHeader, area_bytes), &AREA_BYTES.to_le_bytes());
-    put(offset_of!(FileHeader, area_limit), &AREA_LIMIT.to_le_bytes());
     put(offset_of!(FileHeader, names_len), &(joined.len() as u32).to_le_bytes());
     put(offset_of!(FileHeader, names), &joined);
     Ok(page)

@@ -1,5 +1,6 @@
 //! `--json-status`: what became of the program and of the recorder, told apart.
 
+use heaptally_profile::model::Children;
 use heaptally_segment::layout::OracleSkip;
 use heaptally_segment::read::{Oracle, Snapshot};
 use serde_json::{Value, json};
@@ -23,6 +24,10 @@ pub(crate) struct Status {
     /// How many rows differ between the runs.
     pub(crate) unstable: u64,
     pub(crate) complete: bool,
+    /// What is known of child processes.
+    pub(crate) children: Children,
+    /// The processes that were recorded, where children were followed.
+    pub(crate) processes: Vec<Value>,
 }
 
 /// What became of one run.
@@ -70,6 +75,12 @@ impl Status {
             status["recorder"]["unstable"] = self.unstable.into();
         } else if let Some(oracle) = self.runs.last().and_then(|run| run.oracle.as_ref()) {
             status["oracle"] = oracle.clone();
+        }
+        if !self.children.is_empty() {
+            status["children"] = serde_json::to_value(&self.children).unwrap_or_default();
+        }
+        if !self.processes.is_empty() {
+            status["processes"] = self.processes.clone().into();
         }
         output.write(format!("{status}\n").as_bytes())
     }

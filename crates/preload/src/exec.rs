@@ -8,7 +8,7 @@ use heaptally_runtime::exec::{replace, replace_with_current};
 
 use crate::real::{REAL, Strings, is_known, prepare};
 
-fn ready() {
+pub(crate) fn ready() {
     if !is_known() {
         prepare();
     }
@@ -21,7 +21,7 @@ unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment
     // SAFETY: the real function's contract is the program's to keep.
     let call = |environment| unsafe { REAL.execve(path, arguments, environment) }.unwrap_or(-1);
     // SAFETY: likewise.
-    unsafe { replace(environment, call) }
+    unsafe { replace(environment, path, call) }
 }
 
 /// `int execv(const char *, char *const [])`
@@ -29,7 +29,9 @@ unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment
 unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     ready();
     // SAFETY: as above.
-    replace_with_current(|environment| unsafe { REAL.execve(path, arguments, environment) }.unwrap_or(-1))
+    let call = |environment| unsafe { REAL.execve(path, arguments, environment) }.unwrap_or(-1);
+    // SAFETY: as above.
+    unsafe { replace_with_current(path, call) }
 }
 
 /// `int execvp(const char *, char *const [])`
@@ -37,7 +39,9 @@ unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
 unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
     ready();
     // SAFETY: as above.
-    replace_with_current(|environment| unsafe { REAL.execvpe(file, arguments, environment) }.unwrap_or(-1))
+    let call = |environment| unsafe { REAL.execvpe(file, arguments, environment) }.unwrap_or(-1);
+    // SAFETY: as above.
+    unsafe { replace_with_current(file, call) }
 }
 
 /// `int execvpe(const char *, char *const [], char *const [])`
@@ -47,7 +51,7 @@ unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, environmen
     // SAFETY: as above.
     let call = |environment| unsafe { REAL.execvpe(file, arguments, environment) }.unwrap_or(-1);
     // SAFETY: as above.
-    unsafe { replace(environment, call) }
+    unsafe { replace(environment, file, call) }
 }
 
 /// `int fexecve(int, char *const [], char *const [])`
@@ -57,7 +61,35 @@ unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: Strin
     // SAFETY: as above.
     let call = |environment| unsafe { REAL.fexecve(file, arguments, environment) }.unwrap_or(-1);
     // SAFETY: as above.
-    unsafe { replace(environment, call) }
+    unsafe { replace(environment, argument(arguments), call) }
+}
+
+/// `int execveat(int, const char *, char *const [], char *const [], int)`
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    ready();
+    // SAFETY: as above.
+    let call =
+        |environment| unsafe { REAL.execveat(folder, path, arguments, environment, flags) }.unwrap_or(-1);
+    // SAFETY: as above. An empty path names the descriptor.
+    let name = unsafe { if path.is_null() || *path == 0 { argument(arguments) } else { path } };
+    // SAFETY: as above.
+    unsafe { replace(environment, name, call) }
+}
+
+/// The program's own name for itself, where no path is at hand.
+unsafe fn argument(arguments: Strings) -> *const c_char {
+    if arguments.is_null() {
+        return core::ptr::null();
+    }
+    // SAFETY: the array ends with a null pointer, by the exec function's contract.
+    unsafe { *arguments }
 }
 
 /// Defines a function whose arguments are a list: the first is kept, the others, which end with a null pointer, become an

@@ -13,4 +13,5 @@ mod exec;
 mod library;
 mod operator;
 mod real;
+mod spawn;
 mod window;

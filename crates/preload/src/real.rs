@@ -73,6 +73,13 @@ real_functions! {
     execve: c"execve" = fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     execvpe: c"execvpe" = fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     fexecve: c"fexecve" = fn(file: c_int, arguments: Strings, environment: Strings) -> c_int;
+    execveat: c"execveat" = fn(folder: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int) -> c_int;
+    posix_spawn: c"posix_spawn" = fn(child: *mut c_int, program: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    posix_spawnp: c"posix_spawnp" = fn(child: *mut c_int, program: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    pidfd_spawn: c"pidfd_spawn" = fn(child: *mut c_int, program: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    pidfd_spawnp: c"pidfd_spawnp" = fn(child: *mut c_int, program: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    system: c"system" = fn(command: *const c_char) -> c_int;
+    popen: c"popen" = fn(command: *const c_char, mode: *const c_char) -> *mut c_void;
 }
 
 fn next(name: &CStr) -> Address {

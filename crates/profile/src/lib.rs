@@ -38,6 +38,7 @@ pub mod merge;
 pub mod model;
 pub mod path_text;
 pub mod pprof;
+mod process;
 pub mod repeat;
 pub mod total;
 mod validate;

@@ -8,7 +8,7 @@
 //!                                                    malloc ← h ← main    1   (0,   1)   unstable
 //! ```
 //!
-//! **What is the same** in two profiles: images by path and label; windows by image, name and kind; modules by path,
+//! **What is the same** in two profiles: images by path, label and whether they are children's; windows by image, name and kind; modules by path,
 //! build-id and range of code; functions, locations and stacks by all that they are made of. Of several alike in one
 //! profile the first is paired with the first, the second with the second. Modules of one path and different build-ids
 //! stay apart, and so do the stacks through them. Images and windows that only some runs have stay, behind those of
@@ -27,15 +27,16 @@
 //! profiles are ordered, but for images and windows, whose order means something. A profile of several runs counts as
 //! these; so it makes no difference in which groups profiles are merged.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use crate::Error;
 use crate::canonical::option_by;
 use crate::model::{
-    Environment, Function, FunctionId, Image, ImageId, Location, LocationId, Losses, Module, ModuleId,
-    Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
+    ChildProgram, Children, Environment, Function, FunctionId, Image, ImageId, Location, LocationId, Losses,
+    Module, ModuleId, Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowId,
+    WindowKind,
 };
 
 /// How many rows and windows times runs are merged at most: 2 GiB.
@@ -137,7 +138,7 @@ impl<K: Clone + Eq + Hash> Numbers<K> {
     }
 }
 
-type ImageKey = ((String, String), usize);
+type ImageKey = ((String, String, bool), usize);
 type WindowKey = ((ImageId, String, WindowKind), usize);
 type ThreadKey = (ImageId, String, String, Option<LocationId>);
 
@@ -154,6 +155,7 @@ struct Merger {
     rows: Table<(WindowId, StackId), Row>,
     threads: Table<ThreadKey, ThreadLife>,
     losses: Losses,
+    children: Children,
     environment: Option<Environment>,
 }
 
@@ -182,6 +184,7 @@ impl Merger {
             rows: Table::new(),
             threads: Table::new(),
             losses: Losses::default(),
+            children: Children::default(),
             environment: None,
         })
     }
@@ -217,6 +220,7 @@ impl Merger {
             self.threads.put(key, ThreadLife { image, tid: 0, start, totals, ..thread }, add_thread);
         }
         add_losses(&mut self.losses, &profile.losses);
+        add_children(&mut self.children, profile.children);
         match &mut self.environment {
             Some(environment) => add_environment(environment, profile.environment),
             first => *first = Some(profile.environment),
@@ -227,12 +231,13 @@ impl Merger {
     fn add_images(&mut self, images: Vec<Image>) -> Vec<ImageId> {
         let mut numbers = Numbers::new();
         let mut place = |image: Image| {
-            let key = numbers.number((image.path.clone(), image.label.clone()));
+            let key = numbers.number((image.path.clone(), image.label.clone(), image.processes > 0));
             let mut image = Image { pid: 0, ..image };
             let warnings = std::mem::take(&mut image.warnings);
             let place = self.images.put(key, image, |into, image| {
                 into.replaced |= image.replaced;
                 into.in_path &= image.in_path;
+                into.processes = into.processes.saturating_add(image.processes);
                 if into.allocator.is_empty() {
                     into.allocator = image.allocator;
                 }
@@ -301,6 +306,7 @@ impl Merger {
             rows: self.rows.entries,
             threads: self.threads.entries,
             losses: self.losses,
+            children: self.children,
             environment: Environment { repeats: self.runs as u64, ..environment },
         };
         profile.normalize()?;
@@ -363,7 +369,7 @@ fn add_environment(into: &mut Environment, from: Environment) {
 }
 
 /// Adds what another profile says of the same window.
-fn add_window(into: &mut Window, from: Window) {
+pub(crate) fn add_window(into: &mut Window, from: Window) {
     for (sum, value) in [
         (&mut into.entries, from.entries),
         (&mut into.iterations, from.iterations),
@@ -383,7 +389,7 @@ fn add_window(into: &mut Window, from: Window) {
 }
 
 /// Adds what another thread of the same image, names and start did.
-fn add_thread(into: &mut ThreadLife, from: ThreadLife) {
+pub(crate) fn add_thread(into: &mut ThreadLife, from: ThreadLife) {
     into.lives = into.lives.saturating_add(from.lives);
     for (window, total) in from.totals {
         let ThreadTotal { allocations, bytes, freed, freed_bytes } = into.totals.entry(window).or_default();
@@ -395,6 +401,25 @@ fn add_thread(into: &mut ThreadLife, from: ThreadLife) {
         ] {
             *sum = sum.saturating_add(value);
         }
+    }
+}
+
+/// Adds up the children of two runs.
+fn add_children(into: &mut Children, from: Children) {
+    let mut programs: BTreeMap<String, u64> = BTreeMap::new();
+    for program in std::mem::take(&mut into.not_recorded).into_iter().chain(from.not_recorded) {
+        let sum = programs.entry(program.program).or_default();
+        *sum = sum.saturating_add(program.count);
+    }
+    into.not_recorded =
+        programs.into_iter().map(|(program, count)| ChildProgram { program, count }).collect();
+    into.followed |= from.followed;
+    for (sum, value) in [
+        (&mut into.unnamed, from.unnamed),
+        (&mut into.recorded, from.recorded),
+        (&mut into.still_running, from.still_running),
+    ] {
+        *sum = sum.saturating_add(value);
     }
 }
 

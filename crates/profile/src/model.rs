@@ -58,6 +58,9 @@ pub struct Profile {
     pub threads: Vec<ThreadLife>,
     /// What could not be recorded.
     pub losses: Losses,
+    /// The program's child processes.
+    #[serde(default, skip_serializing_if = "Children::is_empty")]
+    pub children: Children,
     /// The machine and the tools.
     pub environment: Environment,
 }
@@ -79,6 +82,9 @@ pub struct Image {
     pub allocator: String,
     /// What the user should know of it, each a sentence fragment (coverage is incomplete because …).
     pub warnings: Vec<String>,
+    /// How many child processes ran it, where it is theirs; 0: the program's own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processes: u64,
 }
 
 /// A loaded ELF object.
@@ -343,6 +349,42 @@ pub struct Losses {
     pub images: u64,
     /// Entries of the segment that were half-written or did not make sense.
     pub damaged: u64,
+}
+
+/// The program's child processes, and theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Children {
+    /// Whether they were to be recorded (`run --follow-children`).
+    pub followed: bool,
+    /// Which were seen and not recorded, in order of their programs.
+    pub not_recorded: Vec<ChildProgram>,
+    /// Those of them whose program is not known.
+    pub unnamed: u64,
+    /// How many were recorded.
+    pub recorded: u64,
+    /// How many of these ran on when the profile was written.
+    pub still_running: u64,
+}
+
+/// Children that ran one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ChildProgram {
+    /// The program's file name, as it was started; bytes that are not UTF-8 are written as `\xNN`.
+    pub program: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl Children {
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How many were not recorded.
+    pub fn not_recorded_total(&self) -> u64 {
+        self.not_recorded.iter().fold(self.unnamed, |sum, program| sum.saturating_add(program.count))
+    }
 }
 
 /// The machine and the tools.

@@ -16,8 +16,8 @@
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{self, location_frames};
 use heaptally_profile::model::{
-    self, Capture, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile, RepeatValue,
-    ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
+    self, Capture, Children, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile,
+    RepeatValue, ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
 };
 use heaptally_profile::total::{CaptureEvents, Sum};
 use heaptally_profile::view::{RowView, Selection, WindowView};
@@ -51,6 +51,7 @@ pub fn json(profile: &Profile, options: &Options) -> String {
         threads,
         frames: frames.frames,
         losses: &profile.losses,
+        children: &profile.children,
         sum_mismatches: mismatches(profile),
     };
     // NOTE: numbers, text, sequences and structs only, which JSON can always hold.
@@ -109,6 +110,7 @@ struct Report<'p> {
     threads: Vec<Thread>,
     frames: Vec<Frame<'p>>,
     losses: &'p Losses,
+    children: &'p Children,
     sum_mismatches: Vec<Mismatch<'p>>,
 }
 
@@ -120,6 +122,7 @@ struct Image<'p> {
     in_path: bool,
     allocator: &'p str,
     warnings: &'p [String],
+    processes: u64,
 }
 
 impl<'p> Image<'p> {
@@ -131,6 +134,7 @@ impl<'p> Image<'p> {
             in_path: image.in_path,
             allocator: &image.allocator,
             warnings: &image.warnings,
+            processes: image.processes,
         }
     }
 }

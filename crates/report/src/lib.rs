@@ -25,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod child;
 pub mod csv;
 pub mod escape;
 pub mod folded;

@@ -1,12 +1,25 @@
 //! The variables by which the command reaches the recorder: read at the start, then taken away, so that the program
-//! and its children see the environment that the user gave.
+//! and its children see the environment that the user gave; put back where an image starts that is to be recorded.
+//!
+//! ```text
+//! HEAPTALLY_SEGMENT=/proc/7/fd/4     the program, and what replaces it
+//! HEAPTALLY_SEGMENT=3:/proc/7/fd/4   a child: it stands at place 3 of the table of unrecorded children until it attaches
+//! LD_PRELOAD=<this library>:<the user's own list>      in the place that the user's LD_PRELOAD has
+//! ```
 #![expect(unsafe_code, reason = "walks the program's environment")]
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::child::Place;
 use crate::sys;
+
+mod lend;
+mod next;
+
+pub(crate) use lend::{after_fork, lend, take_back};
+pub(crate) use next::{for_next_image, with_next_on_stack};
 
 /// Names the segment's file.
 const SEGMENT: &[u8] = b"HEAPTALLY_SEGMENT=";
@@ -18,10 +31,24 @@ unsafe extern "C" {
     static mut environ: *mut *mut c_char;
 }
 
-/// The path of the segment, if the command started this program.
+/// How the command is reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// The file's path.
+    pub(crate) path: &'static CStr,
+    /// Of a child: where it is counted as not recorded.
+    pub(crate) place: Option<Place>,
+}
+
+/// The segment's path, once it was read; null: there is none.
+static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// The path of this library, as the loader was given it.
+static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// The segment, if the command started this program.
 ///
 /// The environment is read from the kernel: the first hook may run before the C library knows it.
-pub(crate) fn segment_path() -> Option<&'static CStr> {
+pub(crate) fn segment() -> Option<Segment> {
     let memory = sys::map_private(LIMIT);
     if memory.is_null() {
         return None;
@@ -29,106 +56,37 @@ pub(crate) fn segment_path() -> Option<&'static CStr> {
     // SAFETY: the mapping is new, zeroed and this function's own.
     let buffer: &'static mut [u8] = unsafe { core::slice::from_raw_parts_mut(memory, LIMIT) };
     let len = sys::File::open(c"/proc/self/environ", false)?.read(&mut buffer[..LIMIT - 1]);
-    let found = buffer[..len].split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(SEGMENT))?;
+    let found = buffer[..len].split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(SEGMENT));
+    let Some(found) = found else {
+        sys::unmap(memory, LIMIT);
+        return None;
+    };
     // The buffer stays mapped when there is a segment: the path is part of it. The byte behind the entry is 0.
-    let start = found.as_ptr() as usize - memory as usize;
-    CStr::from_bytes_until_nul(&buffer[start..]).ok().filter(|path| !path.is_empty())
+    let (place, path) = split_place(found);
+    let start = path.as_ptr() as usize - memory as usize;
+    let path = CStr::from_bytes_until_nul(&buffer[start..]).ok().filter(|path| !path.is_empty())?;
+    PATH.store(path.as_ptr().cast_mut(), Ordering::Release);
+    Some(Segment { path, place })
 }
 
-/// The two variables as the command set them, for the next image: each a C string. Null: there is no recorder.
-static SEGMENT_ENTRY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-
-/// Copies what the next image needs to memory that the program does not write to.
-///
-/// # Safety
-/// Both are C strings.
-unsafe fn remember(segment_entry: *const c_char, preload_list: *const c_char) {
-    let memory: *mut c_char = sys::map_private(2 * sys::PAGE).cast();
-    // SAFETY: by the caller.
-    let (segment, list) = unsafe { (CStr::from_ptr(segment_entry), CStr::from_ptr(preload_list)) };
-    let own = list.to_bytes().split(|byte| *byte == b':' || *byte == b' ').next().unwrap_or_default();
-    if memory.is_null() || segment.count_bytes() >= sys::PAGE || own.len() >= sys::PAGE {
-        return;
-    }
-    // SAFETY: each fits its page, and the rest of the page is zero.
-    unsafe {
-        ptr::copy_nonoverlapping(segment_entry, memory, segment.count_bytes());
-        ptr::copy_nonoverlapping(own.as_ptr().cast(), memory.add(sys::PAGE), own.len());
-        OWN_PATH.store(memory.add(sys::PAGE), Ordering::Release);
-    }
-    SEGMENT_ENTRY.store(memory, Ordering::Release);
+/// The segment's path, where there is one.
+pub(crate) fn segment_path() -> Option<&'static CStr> {
+    let path = PATH.load(Ordering::Acquire);
+    // SAFETY: `segment` stored a C string that stays.
+    (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
 }
 
-/// The environment with which an image that replaces this one records on: the given one, with the command's variables
-/// put back. In memory that is mapped for it; `None`: there is none.
-///
-/// # Safety
-/// `given` is null or an array of C strings that ends with a null pointer.
-pub(crate) unsafe fn for_next_image(given: *const *const c_char) -> Option<NextEnvironment> {
-    let segment = SEGMENT_ENTRY.load(Ordering::Acquire);
-    let own = OWN_PATH.load(Ordering::Acquire);
-    if segment.is_null() || own.is_null() {
-        return None;
-    }
-    let mut entries = 0;
-    let mut list: &[u8] = b"";
-    // SAFETY: the array and its strings are the caller's.
-    unsafe {
-        while !given.is_null() && !(*given.add(entries)).is_null() {
-            if has_prefix(*given.add(entries), PRELOAD) {
-                list = &CStr::from_ptr(*given.add(entries)).to_bytes()[PRELOAD.len()..];
-            }
-            entries += 1;
+/// What the variable holds: a number and a colon in a child, and the path.
+fn split_place(value: &[u8]) -> (Option<Place>, &[u8]) {
+    let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match value.split_at_checked(digits) {
+        Some((number, [b':', path @ ..])) if digits > 0 => {
+            let number = number
+                .iter()
+                .fold(0_u32, |number, digit| number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')));
+            (Some(Place(number)), path)
         }
-    }
-    // SAFETY: `remember` wrote a C string.
-    let own = unsafe { CStr::from_ptr(own) }.to_bytes();
-    let pointers = (entries + 3) * size_of::<*const c_char>();
-    let bytes = (pointers + PRELOAD.len() + own.len() + list.len() + 2).next_multiple_of(sys::PAGE);
-    let memory = sys::map_private(bytes);
-    if memory.is_null() {
-        return None;
-    }
-    let array: *mut *const c_char = memory.cast();
-    // SAFETY: the memory has room for all pointers and the text, and is zero elsewhere.
-    unsafe {
-        let mut used = 0;
-        for at in 0..entries {
-            let entry = *given.add(at);
-            if !has_prefix(entry, PRELOAD) && !has_prefix(entry, SEGMENT) {
-                *array.add(used) = entry;
-                used += 1;
-            }
-        }
-        let text = memory.add(pointers);
-        let mut end = text;
-        for part in [PRELOAD, own, if list.is_empty() { b"".as_slice() } else { b":" }, list] {
-            ptr::copy_nonoverlapping(part.as_ptr(), end, part.len());
-            end = end.add(part.len());
-        }
-        *array.add(used) = text.cast();
-        *array.add(used + 1) = segment;
-    }
-    Some(NextEnvironment { memory, bytes })
-}
-
-/// See [`for_next_image`]; given back when dropped, which is when the exec failed.
-#[derive(Debug)]
-pub(crate) struct NextEnvironment {
-    memory: *mut u8,
-    bytes: usize,
-}
-
-impl NextEnvironment {
-    pub(crate) fn entries(&self) -> *const *const c_char {
-        self.memory.cast()
-    }
-}
-
-impl Drop for NextEnvironment {
-    fn drop(&mut self) {
-        sys::unmap(self.memory, self.bytes);
+        _ => (None, value),
     }
 }
 
@@ -138,28 +96,41 @@ pub(crate) fn current() -> *const *const c_char {
     unsafe { environ.cast_const().cast() }
 }
 
-/// Takes the command's variables out of the program's environment.
+/// Takes the command's variables out of the program's environment, and keeps what they say.
 pub(crate) fn restore() {
     // SAFETY: called from the library's constructor, before the program's own code and threads.
     unsafe {
-        let mut from = environ;
-        if from.is_null() {
+        if environ.is_null() || last_of(environ, SEGMENT).is_null() {
             return;
         }
-        let segment = entry_of(from, SEGMENT);
-        let is_recorded = !segment.is_null();
-        let list = entry_of(from, PRELOAD);
-        if is_recorded && !list.is_null() {
-            remember(segment, list.add(PRELOAD.len()));
+        let list = last_of(environ, PRELOAD);
+        if !list.is_null() {
+            remember(list.add(PRELOAD.len()));
         }
-        let mut to = from;
+        take_out(environ);
+    }
+}
+
+/// Takes the command's variables out of an array where it stands. What it does not hold both of is left alone.
+///
+/// # Safety
+/// The array ends with a null pointer; its strings can be written to.
+unsafe fn take_out(entries: *mut *mut c_char) {
+    // SAFETY: by the caller.
+    unsafe {
+        if last_of(entries, SEGMENT).is_null() {
+            return;
+        }
+        // Of several the loader takes the last, so that is where the command wrote.
+        let list = last_of(entries, PRELOAD);
+        let (mut from, mut to) = (entries, entries);
         while !(*from).is_null() {
             let entry = *from;
             from = from.add(1);
-            if is_recorded && has_prefix(entry, SEGMENT) {
+            if has_prefix(entry, SEGMENT) {
                 continue;
             }
-            if is_recorded && has_prefix(entry, PRELOAD) {
+            if entry == list {
                 let Some(rest) = after_first(entry.add(PRELOAD.len())) else { continue };
                 // `LD_PRELOAD=ours:theirs` becomes `LD_PRELOAD=theirs` where it stands.
                 let len = CStr::from_ptr(rest).count_bytes() + 1;
@@ -172,18 +143,36 @@ pub(crate) fn restore() {
     }
 }
 
-/// The entry that begins so; null: there is none.
-unsafe fn entry_of(mut entries: *mut *mut c_char, prefix: &[u8]) -> *mut c_char {
+/// Copies the library's path, the first of a list, to memory that the program does not write to.
+///
+/// # Safety
+/// A C string.
+unsafe fn remember(list: *const c_char) {
+    // SAFETY: by the caller.
+    let list = unsafe { CStr::from_ptr(list) };
+    let own = list.to_bytes().split(|byte| is_divider(*byte)).next().unwrap_or_default();
+    let memory: *mut c_char = sys::map_private(sys::PAGE).cast();
+    if memory.is_null() || own.len() >= sys::PAGE {
+        return;
+    }
+    // SAFETY: it fits the page, and the rest of the page is zero.
+    unsafe { ptr::copy_nonoverlapping(own.as_ptr().cast(), memory, own.len()) };
+    OWN_PATH.store(memory, Ordering::Release);
+}
+
+/// The last entry that begins so; null: there is none.
+unsafe fn last_of(mut entries: *mut *mut c_char, prefix: &[u8]) -> *mut c_char {
+    let mut last = ptr::null_mut();
     // SAFETY: the array ends with a null pointer, by the caller.
     unsafe {
         while !(*entries).is_null() {
             if has_prefix(*entries, prefix) {
-                return *entries;
+                last = *entries;
             }
             entries = entries.add(1);
         }
     }
-    ptr::null_mut()
+    last
 }
 
 unsafe fn has_prefix(text: *const c_char, prefix: &[u8]) -> bool {
@@ -191,14 +180,42 @@ unsafe fn has_prefix(text: *const c_char, prefix: &[u8]) -> bool {
     prefix.iter().enumerate().all(|(at, byte)| unsafe { *text.add(at) } as u8 == *byte)
 }
 
-/// What follows the first entry of a list divided by colons or blanks; `None`: nothing.
+fn is_divider(byte: u8) -> bool {
+    matches!(byte, b':' | b' ')
+}
+
+/// What follows the first entry of a list divided by colons or blanks, which may be nothing; `None`: it has one entry.
 unsafe fn after_first(list: *mut c_char) -> Option<*mut c_char> {
     // SAFETY: stops at the terminator.
     unsafe {
         let mut at = list;
-        while *at != 0 && *at as u8 != b':' && *at as u8 != b' ' {
+        while *at != 0 && !is_divider(*at as u8) {
             at = at.add(1);
         }
-        (*at != 0 && *at.add(1) != 0).then(|| at.add(1))
+        (*at != 0).then(|| at.add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_childs_place_stands_before_the_path() {
+        assert_eq!(split_place(b"/proc/7/fd/4"), (None, &b"/proc/7/fd/4"[..]));
+        assert_eq!(split_place(b"31:/a:b"), (Some(Place(31)), &b"/a:b"[..]));
+        assert_eq!(split_place(b":/a"), (None, &b":/a"[..]));
+        assert_eq!(split_place(b"7"), (None, &b"7"[..]));
+    }
+
+    #[test]
+    fn an_empty_list_of_the_users_own_stays() {
+        let rest = |list: &CStr| {
+            // SAFETY: a C string, which is not written to.
+            unsafe { after_first(list.as_ptr().cast_mut()).map(|rest| CStr::from_ptr(rest).to_bytes()) }
+        };
+        assert_eq!(rest(c"/ours.so"), None);
+        assert_eq!(rest(c"/ours.so:"), Some(&b""[..]));
+        assert_eq!(rest(c"/ours.so:/theirs.so /more.so"), Some(&b"/theirs.so /more.so"[..]));
     }
 }

@@ -7,6 +7,8 @@ use heaptally_segment::layout::{EntryPoint, Root};
 use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
 use heaptally_unwind::{End, FrameState, Walk};
 
+use crate::armed;
+use crate::child;
 use crate::local::{IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
 use crate::recorder::{CodeView, Recorder, recorder};
 use crate::start::bytes;
@@ -42,7 +44,7 @@ pub enum Admission {
 /// Asks for a turn. `is_allocation` says whether a refusal is a loss to count.
 #[inline(always)]
 pub fn enter(is_allocation: bool) -> Admission {
-    let Some(recorder) = recorder() else { return Admission::Pass };
+    let Some(recorder) = recorder().or_else(decided) else { return Admission::Pass };
     let local = local();
     if local.busy != IDLE {
         if is_allocation {
@@ -52,6 +54,12 @@ pub fn enter(is_allocation: bool) -> Admission {
     }
     local.busy = IN_ALLOCATOR;
     Admission::Record(Turn { recorder, local })
+}
+
+/// In a process where the recorder is off: a child that is to record has its recorder from here on.
+#[inline(always)]
+fn decided() -> Option<&'static Recorder> {
+    if armed::is_undecided() { child::decide() } else { None }
 }
 
 /// An allocation inside a turn: a signal handler's, or one that the allocator makes for itself. The C library's makes

@@ -10,8 +10,10 @@
 #![cfg_attr(not(test), no_std)]
 
 mod armed;
+mod child;
 mod elf;
 mod environment;
+mod fork;
 mod loader;
 mod local;
 mod memory_map;

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "writes a jump into the loader")]
 
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::local::{RECORDING, local};
 use crate::recorder::{Recorder, recorder};
@@ -25,6 +25,9 @@ struct Debug {
 const CONSISTENT: i32 = 0;
 
 static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether libraries came or went in a forked child before it recorded.
+static HAS_CHANGED_UNSEEN: AtomicBool = AtomicBool::new(false);
 
 /// `jmp [rip]` and the target.
 const JUMP_BYTES: usize = 14;
@@ -126,12 +129,20 @@ unsafe extern "C" fn loader_changed() {
 }
 
 extern "C" fn on_loader_changed() {
-    let Some(recorder) = recorder() else { return };
+    let Some(recorder) = recorder() else {
+        HAS_CHANGED_UNSEEN.store(true, Ordering::Release);
+        return;
+    };
     let debug = DEBUG.load(Ordering::Acquire);
     // SAFETY: the loader's record, under its lock: it called us.
     if unsafe { (*debug).state } == CONSISTENT {
         update(recorder);
     }
+}
+
+/// Whether that was so, for once.
+pub(crate) fn has_changed_unseen() -> bool {
+    HAS_CHANGED_UNSEEN.swap(false, Ordering::AcqRel)
 }
 
 fn update(recorder: &Recorder) {

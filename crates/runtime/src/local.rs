@@ -23,7 +23,9 @@ pub(crate) struct Local {
     /// One of [`IDLE`], [`IN_ALLOCATOR`], [`RECORDING`], [`QUIET`].
     pub(crate) busy: u32,
     /// How often the thread's destructor ran: it gives the state back in the last round.
-    pub(crate) rounds: u32,
+    pub(crate) rounds: u16,
+    /// How many shells that this thread waits for have been lent the command's variables.
+    pub(crate) lent: u16,
 }
 
 /// The calling thread's words.

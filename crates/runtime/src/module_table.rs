@@ -67,9 +67,11 @@ pub(crate) struct Changes {
 
 impl ModuleTable {
     pub(crate) fn new(entries: Pages) -> Self {
-        let loaded =
-            sys::map_private((MODULE_LIMIT as usize * size_of::<Loaded>()).next_multiple_of(sys::PAGE))
-                .cast();
+        let bytes = (MODULE_LIMIT as usize * size_of::<Loaded>()).next_multiple_of(sys::PAGE);
+        Self::over(sys::map_private(bytes).cast(), entries)
+    }
+
+    fn over(loaded: *mut Loaded, entries: Pages) -> Self {
         Self {
             loaded,
             used: AtomicU32::new(0),
@@ -192,6 +194,77 @@ impl ModuleTable {
         changes
     }
 
+    /// The table of a forked child, with entries of its own in the segment: what this copy of the parent's holds. An
+    /// update that another thread was making is left as far as it came.
+    pub(crate) fn inherit(&self, entries: Pages, parent: &Tally, tally: &Tally) -> Self {
+        let child = Self::over(self.loaded, entries);
+        let used = self.used.load(Ordering::Acquire);
+        if self.loaded.is_null() {
+            return child;
+        }
+        for number in 0..used as usize {
+            // SAFETY: an entry below `used`, in memory of this process's own, which nobody else reads yet.
+            let loaded = unsafe { &mut *self.loaded.add(number) };
+            let parents = self.entry(loaded.segment_entry).filter(|_| *loaded.is_loaded.get_mut());
+            loaded.segment_entry = parents.map_or(u32::MAX, |entry| child.copy_entry(entry, parent, tally));
+        }
+        child.used.store(used, Ordering::Release);
+        child.looked_at.store(self.looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
+        child
+    }
+
+    /// Writes what another area's entry says to this one's: the entry's number, or `u32::MAX`.
+    fn copy_entry(&self, from: &Module, from_tally: &Tally, tally: &Tally) -> u32 {
+        let mut buffer = [0; 1024];
+        let (path, len) = (from.path.load(Ordering::Relaxed), from.path_len.load(Ordering::Relaxed));
+        let path = from_tally.text(path, len, &mut buffer);
+        let Some((number, entry)) = self.take_entry(path, tally) else { return u32::MAX };
+        let pairs = [
+            (&entry.bias, &from.bias),
+            (&entry.start, &from.start),
+            (&entry.end, &from.end),
+            (&entry.text_svma, &from.text_svma),
+            (&entry.text_svma_end, &from.text_svma_end),
+            (&entry.text_offset, &from.text_offset),
+            (&entry.inode, &from.inode),
+            (&entry.device, &from.device),
+        ];
+        for (into, value) in pairs {
+            into.store(value.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for (into, word) in entry.build_id.iter().zip(&from.build_id) {
+            into.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        entry.build_id_len.store(from.build_id_len.load(Ordering::Relaxed), Ordering::Relaxed);
+        Self::finish_entry(number, entry, tally)
+    }
+
+    /// The area's next entry, with its path; `None`: there is no place.
+    fn take_entry(&self, path: &[u8], tally: &Tally) -> Option<(u32, &'static Module)> {
+        let header = tally.header();
+        let number = header.modules.load(Ordering::Relaxed);
+        let end = (u64::from(number) + 1) * size_of::<Module>() as u64;
+        let (true, Some(offset)) = (number < MODULE_LIMIT && self.entries.reserve(end), tally.intern(path))
+        else {
+            header.lost_modules.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let entry = self.entry(number)?;
+        entry.path.store(offset, Ordering::Relaxed);
+        entry.path_len.store(path.len() as u32, Ordering::Relaxed);
+        Some((number, entry))
+    }
+
+    /// Makes an entry valid: its number.
+    fn finish_entry(number: u32, entry: &Module, tally: &Tally) -> u32 {
+        // What is loaded when the recorder starts owns all nodes.
+        entry.load_node.store(if number == 0 { 0 } else { tally.node_count() }, Ordering::Relaxed);
+        entry.unload_node.store(u32::MAX, Ordering::Relaxed);
+        entry.state.store(1, Ordering::Release);
+        tally.header().modules.store(number + 1, Ordering::Release);
+        number
+    }
+
     fn entry(&self, number: u32) -> Option<&'static Module> {
         if number == u32::MAX {
             return None;
@@ -227,19 +300,9 @@ impl ModuleTable {
 
     /// Writes the object to the segment: its entry's number, or `u32::MAX` when there is no place.
     fn publish(&self, found: &Found, tally: &Tally) -> u32 {
-        let header = tally.header();
-        let number = header.modules.load(Ordering::Relaxed);
-        let end = (u64::from(number) + 1) * size_of::<Module>() as u64;
         let mut buffer = [0; 512];
         let path = found.path(&mut buffer);
-        let (true, Some(offset)) = (number < MODULE_LIMIT && self.entries.reserve(end), tally.intern(path))
-        else {
-            header.lost_modules.fetch_add(1, Ordering::Relaxed);
-            return u32::MAX;
-        };
-        let Some(entry) = self.entry(number) else { return u32::MAX };
-        entry.path.store(offset, Ordering::Relaxed);
-        entry.path_len.store(path.len() as u32, Ordering::Relaxed);
+        let Some((number, entry)) = self.take_entry(path, tally) else { return u32::MAX };
         for (at, byte) in found.build_id.iter().take(32).enumerate() {
             let word = &entry.build_id[at / 4];
             word.store(word.load(Ordering::Relaxed) | (u32::from(*byte) << (at % 4 * 8)), Ordering::Relaxed);
@@ -251,12 +314,7 @@ impl ModuleTable {
         entry.text_svma.store(found.sections.text_start.wrapping_sub(found.bias), Ordering::Relaxed);
         entry.text_svma_end.store(found.sections.text_end.wrapping_sub(found.bias), Ordering::Relaxed);
         entry.text_offset.store(found.text_offset, Ordering::Relaxed);
-        // What is loaded when the recorder starts owns all nodes.
-        entry.load_node.store(if number == 0 { 0 } else { tally.node_count() }, Ordering::Relaxed);
-        entry.unload_node.store(u32::MAX, Ordering::Relaxed);
-        entry.state.store(1, Ordering::Release);
-        header.modules.store(number + 1, Ordering::Release);
-        number
+        Self::finish_entry(number, entry, tally)
     }
 }
 

@@ -4,7 +4,7 @@
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::FLAG_BYPASSED;
 use heaptally_tally::{Spin, Tally};
@@ -65,14 +65,28 @@ static RECORDER: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 /// The recorder, if this process records.
 #[inline(always)]
 pub(crate) fn recorder() -> Option<&'static Recorder> {
-    // SAFETY: the armed word is set, with release order, after the recorder was written, and it is never written again.
+    // SAFETY: the armed word is set, with release order, after the recorder was written, and it is not written again in this process.
     armed::is_armed().then(|| unsafe { (*RECORDER.0.get()).assume_init_ref() })
 }
 
-/// Puts the recorder in its place. To be called once, before arming.
+/// Whether a recorder was ever put in its place, in this process or one that it was forked from.
+static IS_SET: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: its copy of its parent's recorder, if that recorded.
+///
+/// # Safety
+/// The caller is the only thread of a forked child, and does not use the result after [`set`].
+pub(crate) unsafe fn inherited() -> Option<&'static Recorder> {
+    // SAFETY: it was written; by the caller nobody writes it while the result is used.
+    IS_SET.load(Ordering::Acquire).then(|| unsafe { (*RECORDER.0.get()).assume_init_ref() })
+}
+
+/// Puts the recorder in its place. To be called once in a process, before arming.
 pub(crate) fn set(recorder: Recorder) -> &'static Recorder {
     // SAFETY: nobody looks before the armed word is set, and only one thread starts the recorder.
-    unsafe { (*RECORDER.0.get()).write(recorder) }
+    let recorder = unsafe { (*RECORDER.0.get()).write(recorder) };
+    IS_SET.store(true, Ordering::Release);
+    recorder
 }
 
 impl Recorder {

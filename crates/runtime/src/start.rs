@@ -7,19 +7,21 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR,
-    FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES,
-    FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE,
-    ROWS, Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+    AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
+    FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
+    FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
+    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, ROWS, Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS,
+    THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
 
+use crate::environment::Segment;
 use crate::module_table::ModuleTable;
 pub use crate::module_table::{Scope, is_defined};
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-use crate::{armed, environment, loader, module_table, sys};
+use crate::{armed, child, environment, loader, module_table, sys};
 
 /// Nobody has tried yet.
 const UNTRIED: u32 = 0;
@@ -48,9 +50,11 @@ pub fn start(surroundings: impl FnOnce() -> Surroundings) {
     if STAGE.compare_exchange(UNTRIED, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    if let Some(path) = environment::segment_path() {
-        attach(path, &surroundings());
+    if let Some(segment) = environment::segment() {
+        attach(segment, &surroundings());
     }
+    // Without a recorder there is nothing to decide at any hook.
+    armed::claim();
     STAGE.store(DONE, Ordering::Release);
 }
 
@@ -74,30 +78,21 @@ pub fn settle() {
     recorder.update_modules();
 }
 
-fn attach(path: &CStr, surroundings: &Surroundings) {
-    let Some(file) = sys::File::open(path, true) else { return };
-    let first = sys::map_shared(file.number(), 0, PAGE);
-    if first.is_null() || !sys::open_pages(first, PAGE as usize) {
-        return;
-    }
-    // SAFETY: the page is mapped for good; the command wrote it before the program started.
-    let head: &'static FileHeader = unsafe { &*first.cast::<FileHeader>() };
-    if head.magic != MAGIC || head.version != VERSION || head.area_bytes != AREA_BYTES {
-        return;
-    }
-    let ordinal = head.areas_taken.fetch_add(1, Ordering::AcqRel);
-    if ordinal >= head.area_limit {
-        return;
-    }
-    let Some((map, is_small)) = map_area(&file, FIRST_AREA + u64::from(ordinal) * AREA_BYTES) else {
-        head.refused.fetch_add(1, Ordering::Relaxed);
+fn attach(segment: Segment, surroundings: &Surroundings) {
+    let Some(head) = map_head(segment.path) else { return };
+    child::set_head(head);
+    let mut path = [0; 1024];
+    let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
+    let path = &path[..len];
+    child::set_own_program(path);
+    let flag = if segment.place.is_some() { FLAG_CHILD } else { 0 };
+    let Some(Area { map, header, is_small }) = take_area(head, segment.path, sys::pid(), flag) else {
         return;
     };
-    // SAFETY: `map_area` opened the header's page.
-    let header = unsafe { &*map.header.base.cast::<AreaHeader>() };
-    header.pid.store(sys::pid(), Ordering::Relaxed);
-    header.ordinal.store(ordinal, Ordering::Relaxed);
-    header.state.store(STATE_ATTACHING, Ordering::Release);
+    // It was counted as a child that is not recorded when it was started.
+    if let Some(place) = segment.place {
+        child::remove(place);
+    }
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
     }
@@ -109,13 +104,8 @@ fn attach(path: &CStr, surroundings: &Surroundings) {
     // SAFETY: the memory is new, zeroed, large enough and stays.
     let cache = unsafe { RuleCache::from_memory(cache) };
     let has_libc_malloc = module_table::is_in_libc(surroundings.next_malloc as u64);
-    let options = Options {
-        lifetimes: head.options & OPTION_NO_LIFETIMES == 0,
-        only: (head.options & OPTION_NAMED_WINDOWS != 0)
-            .then(|| head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES])),
-        spacing: if has_libc_malloc { 4 } else { 3 },
-    };
-    let os = Os { map: sys::map_private, open: sys::open_pages, thread: sys::thread };
+    let options = options(head, has_libc_malloc);
+    let os = os();
     // SAFETY: the area was taken by an atomic counter, so it is ours; its mappings stay.
     let tally = unsafe { Tally::new(&map, os, options) };
     let recorder = set(Recorder {
@@ -136,13 +126,69 @@ fn attach(path: &CStr, surroundings: &Surroundings) {
         is_loader_watched: AtomicU32::new(0),
     });
     recorder.modules.update(&recorder.tally);
-    describe(recorder, header, surroundings, has_libc_malloc);
+    describe(recorder, header, surroundings, path);
+    watch_forks();
     if armed::arm() {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
-    } else {
-        watch_forks();
     }
     header.state.store(STATE_ATTACHED, Ordering::Release);
+}
+
+/// Maps and opens the file's first pages; `None`: it is not there, or it is not such a file.
+fn map_head(path: &CStr) -> Option<&'static FileHeader> {
+    let file = sys::File::open(path, true)?;
+    let first = sys::map_shared(file.number(), 0, FIRST_AREA);
+    if first.is_null() || !sys::open_pages(first, FIRST_AREA as usize) {
+        return None;
+    }
+    // SAFETY: the pages are mapped for good; the command wrote them before the program started.
+    let head: &'static FileHeader = unsafe { &*first.cast::<FileHeader>() };
+    let is_known = head.magic == MAGIC && head.version == VERSION && head.area_bytes == AREA_BYTES;
+    is_known.then_some(head)
+}
+
+/// An area that this process has taken.
+pub(crate) struct Area {
+    pub(crate) map: AreaMap,
+    pub(crate) header: &'static AreaHeader,
+    /// Whether the tables are smaller than the layout's.
+    pub(crate) is_small: bool,
+}
+
+/// Takes the file's next area and maps it; `None`: there is none, or it cannot be mapped, which is counted.
+pub(crate) fn take_area(head: &FileHeader, path: &CStr, pid: u32, flags: u32) -> Option<Area> {
+    let file = sys::File::open(path, true);
+    let ordinal = head.areas_taken.fetch_add(1, Ordering::AcqRel);
+    if ordinal >= head.area_limit {
+        return None;
+    }
+    let map = file.and_then(|file| map_area(&file, FIRST_AREA + u64::from(ordinal) * AREA_BYTES));
+    let Some((map, is_small)) = map else {
+        head.refused.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    // SAFETY: `map_area` opened the header's page.
+    let header = unsafe { &*map.header.base.cast::<AreaHeader>() };
+    header.pid.store(pid, Ordering::Relaxed);
+    header.ordinal.store(ordinal, Ordering::Relaxed);
+    header.flags.store(flags, Ordering::Relaxed);
+    header.state.store(STATE_ATTACHING, Ordering::Release);
+    Some(Area { map, header, is_small })
+}
+
+/// What the tables keep, as the command asked for it.
+pub(crate) fn options(head: &'static FileHeader, has_libc_malloc: bool) -> Options {
+    Options {
+        lifetimes: head.options & OPTION_NO_LIFETIMES == 0,
+        only: (head.options & OPTION_NAMED_WINDOWS != 0)
+            .then(|| head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES])),
+        spacing: if has_libc_malloc { 4 } else { 3 },
+    }
+}
+
+/// The operating system, for the tables.
+pub(crate) fn os() -> Os {
+    Os { map: sys::map_private, open: sys::open_pages, thread: sys::thread }
 }
 
 /// Maps each of an area's tables, smaller ones where the address space is limited.
@@ -184,7 +230,7 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
 }
 
 /// Writes what the report says of the image.
-fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, has_libc_malloc: bool) {
+fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, image_path: &[u8]) {
     let mut flags = 0;
     let reached = module_table::first_definition(c"malloc");
     if module_table::is_own(reached) {
@@ -193,7 +239,7 @@ fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surrounding
         header.foreign_path.store(offset, Ordering::Relaxed);
         header.foreign_path_len.store(len, Ordering::Relaxed);
     }
-    if has_libc_malloc {
+    if recorder.has_libc_malloc {
         flags |= FLAG_LIBC_ALLOCATOR;
     }
     if let Some((offset, len)) = recorder.modules.path_of(surroundings.next_malloc as u64) {
@@ -208,11 +254,9 @@ fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surrounding
         };
     }
     header.bootstrap_allocations.store(surroundings.early_allocations, Ordering::Relaxed);
-    let mut path = [0; 1024];
-    let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
-    if let Some(offset) = path.get(..len).and_then(|path| recorder.tally.intern(path)) {
+    if let Some(offset) = recorder.tally.intern(image_path) {
         header.image_path.store(offset, Ordering::Relaxed);
-        header.image_path_len.store(len as u32, Ordering::Relaxed);
+        header.image_path_len.store(image_path.len() as u32, Ordering::Relaxed);
     }
     // SAFETY: the function has no arguments and returns a constant string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) }.to_bytes();
@@ -294,21 +338,22 @@ fn loader_start() -> u64 {
     base + unsafe { ((base as usize + ENTRY) as *const u64).read_unaligned() }
 }
 
-/// Where the kernel does not wipe pages in forked children, they turn themselves off.
+/// Has forked children noticed before they go on.
+///
+/// Those of `fork` only, and of what calls it inside the C library; the others are noticed at their first hook.
 fn watch_forks() {
-    extern "C" fn in_child() {
-        armed::disarm();
-    }
     type AtFork = unsafe extern "C" fn(
         Option<extern "C" fn()>,
         Option<extern "C" fn()>,
         Option<extern "C" fn()>,
+        *const c_void,
     ) -> i32;
     if let Some(register) = look_up(c"__register_atfork").or_else(|| look_up(c"pthread_atfork")) {
-        // SAFETY: the C library's function of either name takes these three (the former a fourth, which may be anything).
+        // SAFETY: the C library's function of the former name takes these four, of the latter the first three. The last
+        // says whose handler it is: nobody's who goes away.
         let register = unsafe { core::mem::transmute::<*mut c_void, AtFork>(register) };
         // SAFETY: the handler stays.
-        unsafe { register(None, None, Some(in_child)) };
+        unsafe { register(None, None, Some(child::after_fork), (&raw const STAGE).cast()) };
     }
 }
 

@@ -36,7 +36,7 @@ impl ThreadState {
 }
 
 /// How often the C library runs a thread's destructors; in the last round the state is given back.
-const ROUNDS: u32 = 4;
+const ROUNDS: u16 = 4;
 
 /// The C library's functions for a destructor per thread, looked up once.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,10 @@ unsafe impl Send for FreeThreads {}
 pub(crate) unsafe extern "C" fn end_thread(_: *mut c_void) {
     let Some(recorder) = recorder() else { return };
     let local = local();
+    // It was cancelled while it waited for a shell.
+    for _ in 0..core::mem::take(&mut local.lent) {
+        crate::environment::take_back();
+    }
     if local.thread.is_null() {
         return;
     }

@@ -11,16 +11,23 @@
 use core::mem::size_of;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
+mod child;
+
 pub use crate::entry_point::EntryPoint;
+pub use child::{
+    CHILD_NAME_BYTES, CHILD_NAME_LIMIT, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_BYTES,
+    CHILDREN_OFFSET, ChildName, Children,
+};
 
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
-/// How many images (executions of a program) one file can hold.
-pub const AREA_LIMIT: u32 = 64;
+/// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
+/// says how many it has room for.
+pub const AREA_LIMIT: u32 = 16384;
 
 /// [`FileHeader::options`]: do not follow blocks after their allocation (no frees, no live bytes, no peak).
 pub const OPTION_NO_LIFETIMES: u32 = 1;
@@ -29,6 +36,8 @@ pub const OPTION_NAMED_WINDOWS: u32 = 1 << 1;
 /// [`FileHeader::options`]: compare each remembered walk with a full one and with libgcc's (debug builds of the
 /// recorder only).
 pub const OPTION_ORACLE: u32 = 1 << 2;
+/// [`FileHeader::options`]: child processes are recorded, each in areas of its own.
+pub const OPTION_FOLLOW_CHILDREN: u32 = 1 << 3;
 /// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
 /// purpose, so that a test can see that the oracle finds it. 0: none.
 pub const OPTION_MUTATION_SHIFT: u32 = 8;
@@ -90,6 +99,9 @@ pub const FLAG_ORACLE: u32 = 1 << 7;
 /// [`AreaHeader::flags`]: an object calls the allocator behind the recorder directly; [`AreaHeader::foreign_path`]
 /// names it.
 pub const FLAG_BYPASSED: u32 = 1 << 8;
+
+/// [`AreaHeader::flags`]: the image runs in a descendant of the process that the command started.
+pub const FLAG_CHILD: u32 = 1 << 9;
 
 /// Page 0 of an area.
 #[repr(C)]
@@ -272,7 +284,7 @@ pub const COUNTERS: Region = Region::after(DIRECTORIES, CHUNK_LIMIT as u64 * CHU
 /// The length of an area.
 pub const AREA_BYTES: u64 = COUNTERS.offset + COUNTERS.bytes;
 /// Where the first area begins in the file.
-pub const FIRST_AREA: u64 = PAGE;
+pub const FIRST_AREA: u64 = CHILDREN_OFFSET + CHILDREN_BYTES;
 /// The length of the file.
 pub const FILE_BYTES: u64 = FIRST_AREA + AREA_LIMIT as u64 * AREA_BYTES;
 

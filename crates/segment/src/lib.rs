@@ -9,7 +9,7 @@
 //! tables' rules are `heaptally-tally`'s.
 //!
 //! ```text
-//! file    = file header (1 page) | area 0 | area 1 | …          one area per recorded image, taken by a counter
+//! file    = file header (1 page) | children (2 pages) | area 0 | area 1 | …     an area per recorded image, by a counter
 //! area    = area header (1 page) | windows | rows | nodes | modules | strings | threads | totals | directories | counters
 //! ```
 //!

@@ -33,6 +33,7 @@ use crate::layout::{
 use source::{Bytes, Source};
 
 mod area;
+mod child;
 mod counter;
 mod module;
 mod source;
@@ -111,6 +112,24 @@ pub struct Snapshot {
     pub without_area: u32,
     /// Images that opened the file and could not map it.
     pub refused: u32,
+    /// Child processes that were not recorded.
+    pub children: Children,
+}
+
+/// Child processes that were not recorded, as far as they were seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Children {
+    /// How many run which program: the end of its path, and a number above 0. In order of their names.
+    pub programs: Vec<(Vec<u8>, u64)>,
+    /// Those whose program had no place in the table.
+    pub unnamed: u64,
+}
+
+impl Children {
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.programs.iter().fold(self.unnamed, |sum, (_, count)| sum.saturating_add(*count))
+    }
 }
 
 /// How far an image came.
@@ -437,6 +456,7 @@ pub fn read(file: &File) -> Result<Snapshot, Error> {
         empty_areas: 0,
         without_area: taken.saturating_sub(limit),
         refused: header.u32(offset_of!(FileHeader, refused)),
+        children: child::read(source)?,
     };
     for number in 0..taken.min(limit) {
         match area::read(source, FIRST_AREA + u64::from(number) * AREA_BYTES)? {

@@ -43,6 +43,15 @@ impl<T> Spin<T> {
         }
     }
 
+    /// Takes the value, whoever has it: in a forked child the thread that held the lock does not exist.
+    ///
+    /// # Safety
+    /// No other thread of this process is inside the lock, nor is a frame of the calling one.
+    pub unsafe fn seize(&self) -> SpinGuard<'_, T> {
+        self.locked.store(true, Ordering::Relaxed);
+        SpinGuard { spin: self }
+    }
+
     /// Takes the value if nobody has it.
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         self.locked

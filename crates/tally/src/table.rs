@@ -88,6 +88,12 @@ impl Pages {
         unsafe { self.address(offset).write(byte) }
     }
 
+    /// Reads a byte that was published.
+    pub(crate) fn read_byte(&self, offset: u64) -> u8 {
+        // SAFETY: published bytes are open and never change.
+        unsafe { self.address(offset).read() }
+    }
+
     /// Whether published bytes are this text.
     pub(crate) fn is(&self, offset: u32, len: u32, text: &[u8]) -> bool {
         len as usize == text.len()

@@ -405,6 +405,11 @@ impl Tally {
         self.windows.intern(text)
     }
 
+    /// Text that [`Tally::intern`] copied, as much of it as fits the buffer.
+    pub fn text<'a>(&self, offset: u32, len: u32, buffer: &'a mut [u8]) -> &'a [u8] {
+        self.windows.text(offset, len, buffer)
+    }
+
     /// How many nodes there are: what a module that comes or goes now is marked with.
     pub fn node_count(&self) -> u32 {
         self.stacks.used()

@@ -146,6 +146,19 @@ impl WindowTable {
         self.append(text)
     }
 
+    /// Text that was copied there, as much of it as fits the buffer; empty where there is none.
+    pub(crate) fn text<'a>(&self, offset: u32, len: u32, buffer: &'a mut [u8]) -> &'a [u8] {
+        let used = u64::from(self.header.strings.load(Ordering::Acquire));
+        let len = (len as usize).min(buffer.len());
+        if u64::from(offset) + len as u64 > used {
+            return &[];
+        }
+        for (at, byte) in buffer.iter_mut().take(len).enumerate() {
+            *byte = self.names.read_byte(u64::from(offset) + at as u64);
+        }
+        &buffer[..len]
+    }
+
     /// With the lock held.
     fn append(&self, text: &[u8]) -> Option<u32> {
         let offset = self.header.strings.load(Ordering::Relaxed);

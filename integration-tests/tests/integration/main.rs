@@ -6,6 +6,8 @@ mod cases_c;
 mod cases_d;
 mod cases_e;
 mod cases_r;
+mod child;
+mod child_program;
 mod consumer;
 mod entry_point;
 mod exact;

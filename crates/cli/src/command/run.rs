@@ -5,7 +5,7 @@
 //! came that was meant to end this command.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -18,17 +18,20 @@ use heaptally_profile::merge::merge;
 use heaptally_profile::model::{Environment, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
+use heaptally_report::child::sentences;
 use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
 use heaptally_segment::layout::{
-    FLAG_MALLOC_IS_OURS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
+    FLAG_CHILD, FLAG_MALLOC_IS_OURS, OPTION_FOLLOW_CHILDREN, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
+    OPTION_ORACLE,
 };
-use heaptally_segment::read::{self, Snapshot, State};
+use heaptally_segment::read::{self, Area, Snapshot, State};
 use heaptally_symbolize::{Options, Symbolizer};
 
 use crate::convert::{self, is_complete};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::family::{self, Process};
 use crate::library;
 use crate::message::{print, quote, quote_bytes};
 use crate::output::{Content, Output};
@@ -67,6 +70,14 @@ pub(crate) struct Run {
     /// first run only. After a run that fails no other is started.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     repeat: u64,
+    /// Record child processes too, and their children.
+    ///
+    /// The profile then holds all processes, those of one program summed; a profile of each process stands beside it
+    /// (PROGRAM.pb.gz, PROGRAM.cc1-4711.pb.gz …; not with --repeat). A forked child starts in the window `process`,
+    /// whatever was open in its parent; one that calls no allocation function has no entry. Without this option
+    /// children are counted and named in the last line.
+    #[arg(long)]
+    follow_children: bool,
     /// Exit with 125 if anything was lost or not seen, or any stack was cut.
     #[arg(long)]
     strict: bool,
@@ -100,6 +111,8 @@ pub(crate) struct Recording {
     pub(crate) segment_dir: Option<PathBuf>,
     /// How often to run it; 0 is once.
     pub(crate) repeat: u64,
+    /// Record child processes too.
+    pub(crate) follow_children: bool,
     /// Show on the error output how far it is when names take long.
     pub(crate) shows_progress: bool,
 }
@@ -111,8 +124,10 @@ pub(crate) struct Recorded {
     pub(crate) end: End,
     /// The signal for which the runs that were left were not started.
     pub(crate) interrupted: Option<i32>,
-    /// The profile of all runs, symbolised.
+    /// The profile of all runs, symbolised. Of a single run with children their images are apart.
     pub(crate) profile: Profile,
+    /// The processes of a single run with children.
+    pub(crate) processes: Vec<Process>,
     /// What the user should know of the runs.
     pub(crate) warnings: Vec<String>,
     /// Why it counts as failed though there is a profile.
@@ -123,6 +138,7 @@ pub(crate) struct Recorded {
 struct OneRun {
     end: End,
     profile: Profile,
+    processes: Vec<Process>,
     failure: Option<Failure>,
 }
 
@@ -154,10 +170,16 @@ impl Run {
             no_lifetimes: self.no_lifetimes,
             segment_dir: self.segment_dir.clone(),
             repeat: self.repeat,
+            follow_children: self.follow_children,
             shows_progress: !self.quiet,
         };
-        let Recorded { end, interrupted, profile, warnings: of_runs, failure } =
-            record_with(&recording, status)?;
+        let recorded = record_with(&recording, status)?;
+        let Recorded { end, interrupted, mut profile, mut processes, warnings: of_runs, failure } = recorded;
+        if !processes.is_empty() {
+            on_large_stack(|| tell_apart(&mut processes, &mut profile, &output))??;
+            status.processes = processes.iter().map(Process::json).collect();
+        }
+        status.children = profile.children.clone();
         status.unstable = profile.window_unstable().iter().sum();
         status.windows = profile.windows.len() as u64;
         status.allocations = profile.window_counts().iter().map(|counts| counts.allocations).sum();
@@ -170,7 +192,13 @@ impl Run {
         if !self.quiet {
             let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
             let warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
-            print(&format!("{line} → {}{warnings}", escape(&escape_path(path.as_os_str().as_bytes()))));
+            let children = sentences(&profile.children);
+            let children: String = children.iter().map(|sentence| format!("\n{sentence}")).collect();
+            if !processes.is_empty() {
+                print(&family::table(&processes));
+            }
+            let written = escape_path(path.as_os_str().as_bytes());
+            print(&format!("{line} → {}{warnings}{children}", escape(&written)));
             if self.output.is_none() && io::stderr().is_terminal() {
                 on_large_stack(|| print_brief(&profile, &path))?;
             }
@@ -190,6 +218,20 @@ impl Run {
             (code, _) => code,
         })
     }
+}
+
+/// Writes a profile of each process, unless the profile of all goes to a device or a pipe, and puts alike children in the
+/// profile of all together.
+fn tell_apart(processes: &mut [Process], profile: &mut Profile, output: &Output) -> Result<(), Failure> {
+    family::note(processes, profile);
+    if output.is_file() {
+        family::write_profiles(processes, profile, output.path())?;
+    }
+    profile.merge_children().map_err(|error| {
+        Failure::recorder(format!(
+            "the processes cannot be put together: {error}\nrun without --follow-children"
+        ))
+    })
 }
 
 /// The first call sites, and how to see more.
@@ -238,9 +280,18 @@ fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, F
     let mut before: Option<Profile> = None;
     let mut warnings = Vec::new();
     let mut number = 1;
+    let mut processes = Vec::new();
     let (end, interrupted, profile, failure) = loop {
-        let OneRun { end, profile, failure } = run_once(recording, &library, status)
+        let mut run = run_once(recording, &library, status)
             .map_err(|failure| Failure::new(failure.code, of_run(number, &failure.message)))?;
+        if repeat == 1 {
+            processes = std::mem::take(&mut run.processes);
+        } else if recording.follow_children {
+            run.profile.merge_children().map_err(|error| {
+                Failure::recorder(format!("the processes cannot be put together: {error}"))
+            })?;
+        }
+        let OneRun { end, profile, failure, .. } = run;
         let profile = merge(before.into_iter().chain([profile]).collect()).map_err(|error| {
             Failure::recorder(format!("the runs cannot be put together: {error}\nrun without --repeat"))
         })?;
@@ -259,7 +310,7 @@ fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, F
         number += 1;
     };
     let profile = on_large_stack(|| symbolised(profile, program, recording.shows_progress))?;
-    Ok(Recorded { end, interrupted, profile, warnings, failure })
+    Ok(Recorded { end, interrupted, profile, processes, warnings, failure })
 }
 
 /// How a run ended, as the second half of a sentence.
@@ -279,9 +330,7 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
     let mut command = Command::new(name);
     command.args(arguments);
-    command.env("LD_PRELOAD", preload(library));
-    command.env("HEAPTALLY_SEGMENT", segment.path());
-    let end = process::run(&mut command).map_err(|error| {
+    let end = process::run(&mut command, program_environment(library, segment.path())).map_err(|error| {
         let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
         Failure::new(
             code,
@@ -296,8 +345,15 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         let oracle = status::oracle(&snapshot);
         was_in_path(&snapshot, name, end)?;
         let failure = opened_all(&snapshot);
-        let profile = convert::profile(&snapshot, environment(recording, end));
-        Ok((OneRun { end, profile, failure }, oracle))
+        let mut profile = convert::profile(&snapshot, environment(recording, end));
+        let mut processes = Vec::new();
+        if recording.follow_children {
+            let running = family::running(segment.file());
+            processes = family::processes(&snapshot, &running, end);
+            profile.children.recorded = processes.len().saturating_sub(1) as u64;
+            profile.children.still_running = running.len() as u64;
+        }
+        Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;
     if let Some(run) = status.runs.last_mut() {
         run.oracle = oracle;
@@ -331,6 +387,9 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure
 
 fn options(recording: &Recording) -> u32 {
     let mut options = if recording.no_lifetimes { OPTION_NO_LIFETIMES } else { 0 };
+    if recording.follow_children {
+        options |= OPTION_FOLLOW_CHILDREN;
+    }
     // For heaptally's own tests: see the recorder's feature `oracle`.
     if env::var_os("HEAPTALLY_ORACLE").is_some_and(|value| value == "1") {
         options |= OPTION_ORACLE;
@@ -340,14 +399,20 @@ fn options(recording: &Recording) -> u32 {
     options
 }
 
-/// The recorder first, then what the user preloads.
-fn preload(library: &Path) -> OsString {
-    let mut list = library.as_os_str().to_owned();
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
+/// This command's environment, each variable in its place, with what the recorder needs: in `LD_PRELOAD` the recorder
+/// comes first, then what the user preloads.
+fn program_environment(library: &Path, segment: &Path) -> Vec<CString> {
+    const PRELOAD: &[u8] = b"LD_PRELOAD=";
+    const SEGMENT: &[u8] = b"HEAPTALLY_SEGMENT=";
+    let mut entries = process::own_environment();
+    entries.retain(|entry| !entry.starts_with(SEGMENT));
+    let ours = [PRELOAD, library.as_os_str().as_bytes()].concat();
+    match entries.iter_mut().rfind(|entry| entry.starts_with(PRELOAD)) {
+        Some(entry) => *entry = [&ours, &b":"[..], &entry[PRELOAD.len()..]].concat(),
+        None => entries.push(ours),
     }
-    list
+    entries.push([SEGMENT, segment.as_os_str().as_bytes()].concat());
+    entries.into_iter().filter_map(|entry| CString::new(entry).ok()).collect()
 }
 
 /// 0 allocations are a result only if the recorder was in the way of all of them.
@@ -357,7 +422,8 @@ fn was_in_path(snapshot: &Snapshot, name: &OsStr, end: End) -> Result<(), Failur
         (_, Some(signal)) => format!("signal {signal} ended it"),
         (code, None) => format!("it exited with {}", code.unwrap_or(0)),
     };
-    let Some(last) = snapshot.areas.iter().rev().find(|area| area.state != State::Attaching) else {
+    let is_own = |area: &&Area| area.flags & FLAG_CHILD == 0 && area.state != State::Attaching;
+    let Some(last) = snapshot.areas.iter().rev().find(is_own) else {
         let why = if snapshot.refused > 0 || snapshot.empty_areas > 0 {
             "could not map its tables: raise the limit of the address space (ulimit -v), or make room in --segment-dir"
         } else if snapshot.without_area > 0 {

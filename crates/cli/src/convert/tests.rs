@@ -82,7 +82,15 @@ fn row(leaf: Link, entry_point: EntryPoint) -> read::Row {
 }
 
 fn snapshot(areas: Vec<Area>) -> Snapshot {
-    Snapshot { options: 0, names: Vec::new(), areas, empty_areas: 0, without_area: 0, refused: 0 }
+    Snapshot {
+        options: 0,
+        names: Vec::new(),
+        areas,
+        empty_areas: 0,
+        without_area: 0,
+        refused: 0,
+        children: read::Children::default(),
+    }
 }
 
 fn converted(areas: Vec<Area>) -> Profile {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::COMMENT_PREFIX;
 use crate::Error;
 use crate::model::{
-    Capture, Environment, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId, Profile, RepeatValue,
-    Row, StackId, ThreadLife, Window, WindowId,
+    Capture, Children, Environment, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId, Profile,
+    RepeatValue, Row, StackId, ThreadLife, Window, WindowId,
 };
 
 /// The document's `format`.
@@ -26,6 +26,8 @@ pub(super) struct Document {
     pub(super) windows: Vec<Window>,
     pub(super) threads: Vec<ThreadLife>,
     pub(super) losses: Losses,
+    #[serde(default, skip_serializing_if = "Children::is_empty")]
+    pub(super) children: Children,
     pub(super) environment: Environment,
     /// Modules about which there is something to say.
     pub(super) symbol_problems: BTreeMap<ModuleId, String>,
@@ -87,6 +89,7 @@ impl Document {
             windows: profile.windows.clone(),
             threads: profile.threads.iter().map(|thread| ThreadLife { tid: 0, ..thread.clone() }).collect(),
             losses: profile.losses.clone(),
+            children: profile.children.clone(),
             environment: profile.environment.clone(),
             symbol_problems: sparse(profile.modules.iter().map(|module| module.symbol_problem.clone())),
             folded_functions: (0..)

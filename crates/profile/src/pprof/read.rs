@@ -121,6 +121,7 @@ fn assemble(message: proto::Profile, document: Document) -> Result<Profile, Erro
         windows: document.windows,
         threads: document.threads,
         losses: document.losses,
+        children: document.children,
         environment: document.environment,
         ..Profile::default()
     };

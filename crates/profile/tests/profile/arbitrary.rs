@@ -165,8 +165,8 @@ fn counts() -> impl Strategy<Value = Counts> {
 
 fn image() -> impl Strategy<Value = Image> {
     let texts = prop::collection::vec(text(), 0..3);
-    (text(), text(), any::<bool>(), any::<bool>(), text(), texts).prop_map(
-        |(label, path, replaced, in_path, allocator, warnings)| Image {
+    (text(), text(), any::<bool>(), any::<bool>(), text(), texts, 0..3_u64).prop_map(
+        |(label, path, replaced, in_path, allocator, warnings, processes)| Image {
             label,
             path,
             pid: 0,
@@ -174,6 +174,7 @@ fn image() -> impl Strategy<Value = Image> {
             in_path,
             allocator,
             warnings,
+            processes,
         },
     )
 }

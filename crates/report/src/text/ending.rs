@@ -152,6 +152,7 @@ fn warnings(profile: &Profile) -> Vec<String> {
             lines.push(format!("{}: {}", escape(&image.label), escape(warning)));
         }
     }
+    lines.extend(crate::child::sentences(&profile.children));
     let mut seen = HashSet::new();
     lines.retain(|line| seen.insert(line.clone()));
     lines

@@ -5,7 +5,8 @@ use heaptally_profile::view::WindowView;
 use super::Context;
 use super::page::Page;
 use super::table::Columns;
-use crate::escape::{escape, quote};
+use crate::child::image_name;
+use crate::escape::quote;
 use crate::number::{count, counted, share};
 
 /// The head line and what else is to be known of a window.
@@ -25,7 +26,7 @@ pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&Windo
     let told = views.iter().map(|view| {
         let mut name = quote(&view.window.name);
         if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
-            name.push_str(&format!(" of {}", escape(&image.label)));
+            name.push_str(&format!(" of {}", image_name(image)));
         }
         let allocations = counted(view.counts.allocations, "allocation", "allocations");
         let of = if view.image.is_some_and(|image| image.replaced) { ", before exec" } else { "" };
@@ -41,7 +42,7 @@ pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
     let WindowView { window, counts, .. } = view;
     let mut parts = vec![format!("window {}", quote(&window.name))];
     if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
-        parts[0].push_str(&format!(" of {}", escape(&image.label)));
+        parts[0].push_str(&format!(" of {}", image_name(image)));
     }
     parts.push(if window.iterations_told {
         counted(window.iterations, "iteration", "iterations")

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::layout::{
-    AreaHeader, COUNTERS, Counters, DIRECTORIES, DIRECTORY_BYTES, EntryPoint, FIRST_NODE, MODULES,
-    NODE_INTERRUPTED, NODES, Node, ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
+    AreaHeader, CHILD_NAME_BYTES, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_OFFSET, COUNTERS, ChildName,
+    Counters, DIRECTORIES, DIRECTORY_BYTES, EntryPoint, FIRST_NODE, MODULES, NODE_INTERRUPTED, NODES, Node,
+    ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
 };
 
 /// A file that is being made.
@@ -317,9 +318,37 @@ fn thread_totals_are_followed_once() {
     assert_eq!(area.threads[0].start.map(|id| area.frames[id].address), Some(18));
 }
 
+#[test]
+fn children_are_added_up_by_name() {
+    let maker = Maker::new();
+    let child = |number: u64, state: u32, name: &str, len: u32, count: i64| {
+        let at = CHILDREN_OFFSET
+            + offset_of!(crate::layout::Children, names) as u64
+            + number * size_of::<ChildName>() as u64;
+        maker.u32(at + offset_of!(ChildName, state) as u64, state);
+        maker.u32(at + offset_of!(ChildName, len) as u64, len);
+        maker.u64(at + offset_of!(ChildName, count) as u64, count.cast_unsigned());
+        maker.bytes(at + offset_of!(ChildName, words) as u64, name.as_bytes());
+    };
+    child(0, CHILD_NAME_WRITTEN, "sh", 2, 3);
+    child(1, CHILD_NAME_TAKEN, "half", 4, 5);
+    child(2, CHILD_NAME_WRITTEN, "cc1", 3, 1);
+    child(3, CHILD_NAME_WRITTEN, "sh", 2, 1);
+    child(4, CHILD_NAME_WRITTEN, "never", 5, 0);
+    child(5, CHILD_NAME_WRITTEN, "below", 5, -1);
+    child(6, CHILD_NAME_WRITTEN, "long", u32::MAX, 1);
+    maker.u64(CHILDREN_OFFSET + offset_of!(crate::layout::Children, unnamed) as u64, 2);
+    let children = read(&maker.0).unwrap().children;
+    let mut long = b"long".to_vec();
+    long.resize(CHILD_NAME_BYTES, 0);
+    assert_eq!(children.programs, [(b"cc1".to_vec(), 1), (long, 1), (b"sh".to_vec(), 4)]);
+    assert_eq!((children.unnamed, children.total()), (2, 8));
+}
+
 /// Where random bytes do most harm: the headers, and the front of each table.
-const TARGETS: [u64; 10] = [
+const TARGETS: [u64; 11] = [
     0,
+    CHILDREN_OFFSET,
     FIRST_AREA,
     FIRST_AREA + WINDOWS.offset,
     FIRST_AREA + ROWS.offset,

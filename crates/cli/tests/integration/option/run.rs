@@ -10,6 +10,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--output", check: output },
     Row { command: "run", option: "--window", check: window },
     Row { command: "run", option: "--repeat", check: repeat },
+    Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
     Row { command: "run", option: "--no-lifetimes", check: no_lifetimes },
     Row { command: "run", option: "--json-status", check: json_status },
@@ -40,6 +41,22 @@ fn window(bench: &Bench) {
     assert_eq!(windows("one.pb.gz"), ["look up"]);
     bench.output(&["run", "-o", "two.pb.gz", "--window", "look up", "--window", "parse", &demo]);
     assert_eq!(windows("two.pb.gz").len(), 2);
+}
+
+fn follow_children(bench: &Bench) {
+    let children = |options: &[&str]| {
+        let script = ["sh", "-c", "true; /bin/true; /bin/true"];
+        let options = options.iter().chain(&["-o", "sh.pb.gz"]).copied();
+        bench.output(&["run"].into_iter().chain(options).chain(script).collect::<Vec<_>>());
+        bench.sandbox.json("sh.pb.gz")["children"].clone()
+    };
+    let counted = children(&[]);
+    assert_eq!(counted["not_recorded"][0]["program"], "true");
+    assert_eq!((&counted["not_recorded"][0]["count"], &counted["recorded"]), (&2.into(), &0.into()));
+    let recorded = children(&["--follow-children"]);
+    assert_eq!((&recorded["not_recorded"], &recorded["recorded"]), (&serde_json::json!([]), &2.into()));
+    let files = entries(&bench.sandbox.work(""));
+    assert_eq!(files.len(), 4, "one of all, and one of each process: {files:?}");
 }
 
 fn repeat(bench: &Bench) {
