@@ -70,7 +70,7 @@ int main(void) {
   int variables = 0;
   for (char **entry = environ; *entry; entry++) {
     variables += strncmp(*entry, "V", 1) == 0 && strstr(*entry, "=new") != NULL;
-    fault(strncmp(*entry, "HEAPTALLY_", 10) == 0 || strncmp(*entry, "LD_PRELOAD", 10) == 0, *entry);
+    fault(strncmp(*entry, "HEAPTALLY_SEGMENT=", 18) == 0 || strncmp(*entry, "LD_PRELOAD", 10) == 0, *entry);
   }
   fault(variables != VARIABLES, "variables");
   fault(system("test \"$(env | grep -c '^V.*=new$')\" = 50") != 0, "variables of a child");
