@@ -296,7 +296,8 @@ impl<'a> Maker<'a, '_> {
             entry.counterpart = draft.other.and_then(|other| named.get(&(other, draft.site)).copied());
         }
         // What grew here and shrank there: by the same amounts, below the same callers.
-        let mut places: BTreeMap<([u128; 2], Vec<Callers>), [Vec<usize>; 2]> = BTreeMap::new();
+        type Place = ([u128; 2], Vec<Callers>);
+        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
         for (at, draft) in drafts.iter().enumerate().filter(|(_, of)| of.other.is_none() && of.sign != 0) {
             let side = usize::from(draft.sign > 0);
             let amounts = self.differences(&draft.counts).map(i128::unsigned_abs);

@@ -87,7 +87,7 @@ impl Default for DiffOptions {
 }
 
 /// One of the two profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
     /// The one that is compared with.
     Base,
