@@ -5,6 +5,7 @@
 //! | 0 | all is well |
 //! | 1 | internal error |
 //! | 2 | usage (`run`: 125, since its other codes are the program's) |
+//! | 3 | `diff --exit-code`: something differs |
 //! | 4 | could not measure, read or compare, or not print what came of it |
 //! | 125 | `run`: the recorder failed or refused, a named window never opened, or `--strict` was not met |
 //! | 126 | `run`: the program cannot be executed |
@@ -18,6 +19,8 @@ use std::fmt;
 pub(crate) const INTERNAL: u8 = 1;
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// Something differs, and was not to.
+pub(crate) const REGRESSION: u8 = 3;
 /// Could not measure, read or compare, or not print what came of it.
 pub(crate) const UNREADABLE: u8 = 4;
 /// The recorder failed or refused.

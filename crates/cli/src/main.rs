@@ -28,7 +28,7 @@ mod version;
     name = "heaptally",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 4 a file could not be read, or the output not be written; `run` has its own."
+    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 profiles differ (`diff --exit-code`), 4 a file could not be read, or the output not be written; `run` has its own."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -39,6 +39,7 @@ struct Arguments {
 enum Subcommands {
     Run(command::run::Run),
     Report(command::report::Report),
+    Diff(command::diff::Diff),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Completions(command::completions::Completions),
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Subcommands::Run(run) => run.run(),
         Subcommands::Report(report) => report.run(),
+        Subcommands::Diff(diff) => diff.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Completions(completions) => completions.run(),

@@ -45,13 +45,22 @@ pub(crate) struct SelectionArgs {
     rules: Vec<PathBuf>,
 }
 
-fn regex(text: &str) -> Result<Regex, String> {
+/// A pattern of the command line.
+pub(crate) fn regex(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|error| error.to_string())
 }
 
 impl SelectionArgs {
     /// The selection of a profile of `file`; every window that is asked for must be there.
     pub(crate) fn selection(&self, profile: &Profile, file: &Path) -> Result<Selection, Failure> {
+        self.selection_of([(profile, file)])
+    }
+
+    /// The selection of several profiles with their files; every window that is asked for must be in one of them.
+    pub(crate) fn selection_of<const N: usize>(
+        &self,
+        profiles: [(&Profile, &Path); N],
+    ) -> Result<Selection, Failure> {
         let selection = Selection {
             windows: self.window.clone(),
             under: self.under.clone(),
@@ -59,16 +68,20 @@ impl SelectionArgs {
             exclude: self.exclude.clone(),
             root: self.root.clone(),
         };
-        let Some(name) = selection.missing_windows(profile).first().map(quote) else { return Ok(selection) };
-        let mut known: Vec<String> =
-            profile.windows.iter().take(MAX_LISTED).map(|window| quote(&window.name)).collect();
-        if profile.windows.len() > MAX_LISTED {
-            known.push(format!("{} more", profile.windows.len() - MAX_LISTED));
+        let lacks = |name: &&String| {
+            profiles.iter().all(|(profile, _)| profile.windows.iter().all(|window| window.name != **name))
+        };
+        let Some(name) = selection.windows.iter().find(lacks) else { return Ok(selection) };
+        let (name, mut lines) = (quote(name), Vec::new());
+        for (profile, file) in profiles {
+            let mut known: Vec<String> =
+                profile.windows.iter().take(MAX_LISTED).map(|window| quote(&window.name)).collect();
+            if profile.windows.len() > MAX_LISTED {
+                known.push(format!("{} more", profile.windows.len() - MAX_LISTED));
+            }
+            lines.push(format!("{} has no window {name}\nit has {}", quote(file), known.join(", ")));
         }
-        Err(Failure::new(
-            UNREADABLE,
-            format!("{} has no window {name}\nit has {}", quote(file), known.join(", ")),
-        ))
+        Err(Failure::new(UNREADABLE, lines.join("\n")))
     }
 
     /// The embedded rules and those of the user's files.

@@ -2,7 +2,8 @@
 //!
 //! Every form is one file with one function of a profile and [`Options`], which returns the whole report:
 //! [`text`](mod@text), [`json`](mod@json), [`folded`](mod@folded), [`csv`](mod@csv); [`summary`](mod@summary) is the one
-//! line that ends a run. The same profile and options give the same bytes.
+//! line that ends a run. Of two profiles that were compared: [`text::diff`], [`diff_json`](mod@diff_json),
+//! [`diff_folded`](mod@diff_folded), [`diff_markdown`](mod@diff_markdown). The same profile and options give the same bytes.
 //!
 //! This crate does *not* read or write files and does not look at the terminal; colours and width are options. What a
 //! profile holds is data: names are escaped, so that they cannot command a terminal ([`escape`](mod@escape)). The
@@ -27,6 +28,9 @@
 
 pub mod child;
 pub mod csv;
+pub mod diff_folded;
+pub mod diff_json;
+pub mod diff_markdown;
 pub mod escape;
 pub mod folded;
 mod frame;

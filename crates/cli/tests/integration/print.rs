@@ -9,7 +9,8 @@ use crate::sandbox::{HEAPTALLY, Sandbox, outcome};
 const SIGPIPE: i32 = 13;
 
 /// Commands whose purpose is their output.
-const CALLS: [&[&str]; 6] = [
+const CALLS: [&[&str]; 7] = [
+    &["diff", "a.pb.gz", "a.pb.gz"],
     &["report", "a.pb.gz"],
     &["report", "--json", "a.pb.gz"],
     &["demo"],

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::sandbox::{HEAPTALLY, Sandbox, entries};
 
-const COMMANDS: [&str; 6] = ["run", "report", "demo", "doctor", "completions", "man"];
+const COMMANDS: [&str; 7] = ["run", "report", "diff", "demo", "doctor", "completions", "man"];
 
 #[test]
 fn help_and_version_are_no_errors() {

@@ -13,6 +13,8 @@ mod selection;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use regex::Regex;
+
 use crate::call_site::CallSites;
 use crate::canonical;
 use crate::frame::{Frame, frames};
@@ -126,6 +128,13 @@ impl<'p> View<'p> {
         }
         Self { profile, windows }
     }
+}
+
+/// Which stacks of a profile hold a frame that fits one of the patterns, as [`Selection`] compares them.
+pub(crate) fn stacks_with(profile: &Profile, patterns: &[Regex], sites: &CallSites<'_>) -> Vec<bool> {
+    let selection = Selection { filter: patterns.to_vec(), ..Selection::default() };
+    let matcher = Matcher::new(profile, &selection, sites);
+    profile.stacks.iter().map(|stack| matcher.judge(stack) != Verdict::Filtered).collect()
 }
 
 /// Rows whose frames are equal as one.

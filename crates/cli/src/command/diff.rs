@@ -1,0 +1,147 @@
+//! `heaptally diff`: compares two profiles.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::view::Sort;
+use heaptally_report::text::diff::{Show, text};
+use heaptally_report::{
+    Options, diff_folded::diff_folded, diff_json::diff_json, diff_markdown::diff_markdown,
+};
+use regex::Regex;
+
+use crate::command::report::read;
+use crate::exit::REGRESSION;
+use crate::selection::{SelectionArgs, project, regex};
+use crate::terminal::{color, print, width};
+
+/// Compares two profiles: which call sites allocate more, which less. The first line is the answer.
+///
+/// Stacks are paired although they were built differently: inlined functions, names of clones and closures, hashes, line
+/// numbers and folders of sources are no differences. Numbers are compared per iteration.
+#[derive(Args, Debug)]
+pub(crate) struct Diff {
+    /// The profile to compare with.
+    #[arg(value_hint = ValueHint::FilePath)]
+    base: PathBuf,
+    /// The profile that is compared.
+    #[arg(value_hint = ValueHint::FilePath)]
+    change: PathBuf,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Only stacks with a frame that fits in the base or in the change. Other than by --filter, stacks are paired before.
+    #[arg(long, value_name = "REGEX", value_parser = regex, help_heading = "Which stacks")]
+    stack: Vec<Regex>,
+    /// A recursion is the same however deep it is.
+    #[arg(long)]
+    fold_recursion: bool,
+    /// Instances of a generic function or a template are one.
+    #[arg(long)]
+    fold_generics: bool,
+    /// What to sort by, the greatest difference first.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = SortBy::Count)]
+    sort: SortBy,
+    /// Print a tree of functions, with the differences carried up to their callers.
+    #[arg(long)]
+    tree: bool,
+    /// Print how each stack was paired, frame by frame; with --stack, of these only.
+    #[arg(long, conflicts_with = "tree")]
+    explain: bool,
+    /// How many lines to print of each window; 0: all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Sum up what changed by fewer allocations per iteration.
+    #[arg(long, value_name = "N", default_value_t = 0.0)]
+    min: f64,
+    /// Show every frame, on a line of its own; nothing is folded.
+    #[arg(long)]
+    full: bool,
+    /// Cut names so that lines take at most so many columns; 0: never [default: as the terminal has; never in a pipe].
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+    /// In which form to print. json and folded hold everything; folded has the values that are sorted by, of both sides.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Exit with 3 if anything differs.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SortBy {
+    /// Allocations.
+    Count,
+    /// Allocated bytes.
+    Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One object, which crates/report/schema describes.
+    Json,
+    /// For a comment on a change.
+    Markdown,
+    /// For differential flame graphs.
+    Folded,
+}
+
+impl Diff {
+    /// Compares and prints.
+    pub(crate) fn run(self) -> anyhow::Result<u8> {
+        let (base, change) = (read(&self.base)?, read(&self.change)?);
+        let sort = match self.sort {
+            SortBy::Count => Sort::Count,
+            SortBy::Bytes => Sort::Bytes,
+        };
+        let selection = self.selection.selection_of([(&base, &self.base), (&change, &self.change)])?;
+        let rules = self.selection.rules()?;
+        let diff_options = DiffOptions {
+            selection: selection.clone(),
+            stack: self.stack.clone(),
+            sort,
+            rules: rules.clone(),
+            fold_recursion: self.fold_recursion,
+            fold_generics: self.fold_generics,
+        };
+        let diff = diff(&base, &change, &diff_options);
+        let options = Options {
+            selection,
+            sort,
+            rules,
+            limit: self.limit,
+            min: self.min,
+            full: self.full,
+            color: io::stdout().is_terminal() && color(),
+            width: match self.width {
+                Some(0) => None,
+                Some(columns) => Some(columns),
+                None => width(io::stdout()),
+            },
+            project: project(),
+            ..Options::default()
+        };
+        let show = match (self.tree, self.explain) {
+            (true, _) => Show::Tree,
+            (false, true) => Show::Pairing,
+            (false, false) => Show::Entries,
+        };
+        print(&match if self.json { Format::Json } else { self.format } {
+            Format::Text => text(&diff, &options, show),
+            Format::Json => diff_json(&diff, &options),
+            Format::Markdown => diff_markdown(&diff, &options),
+            Format::Folded => diff_folded(&diff, &options),
+        })?;
+        let differs = diff.differs();
+        // PERF: as for a report: the process ends anyway.
+        std::mem::forget(diff);
+        std::mem::forget((base, change));
+        Ok(if self.exit_code && differs { REGRESSION } else { 0 })
+    }
+}

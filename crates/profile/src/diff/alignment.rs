@@ -1,0 +1,299 @@
+//! How far two stacks can be the same place in the program, built differently.
+//!
+//! ```text
+//! base      malloc ← push ← header ← parse ← main
+//! change    malloc ←        header ← parse_all ← main      push is inlined; parse has another name
+//! ```
+//!
+//! **Call sites first.** They have to be the same function; or one of the other's next callers, when what lies between
+//! can have been inlined or left by a tail call; or a function that has another name, which is much alike, and neither
+//! name exists on the other side. Otherwise two stacks are not alike, whatever their callers.
+//!
+//! **Then the callers**, by the cheapest alignment:
+//!
+//! | difference | cost |
+//! |---|---|
+//! | a frame on one side only that is marked as inlined, and the other side does not know of inlined functions | 0.1 |
+//! | … that is not marked, and the other side does not know of inlined functions | 0.2 |
+//! | … that is marked, although the other side knows of inlined functions | 0.35 |
+//! | … that a tail call may have left: the frame within is not inlined | 0.5 |
+//! | … any other | 0.9 |
+//! | the same name in another file | 0.2 |
+//! | functions with shared code (folded by the linker) | 0.1 |
+//! | a name that only one side has for one that only the other side has | 1 − 0.7 × similarity |
+//! | another name that is alike (similarity from 0.6 on) | 0.3 + 1.2 × (1 − similarity) |
+//! | any other name | never |
+//!
+//! Frames that one side alone has where the other alone has others cost 0.3 more for each two of them: so little do they
+//! have in common. What concerns the call site costs twice as much, but for the first two. The sum may be 0.6, and 0.3 for each frame that both have, the call
+//! site included, and 0.5 where the call sites are the same; else the stacks are no pair.
+
+use super::key::{Item, Keys};
+use super::name::similarity;
+use super::stack::Shape;
+
+/// From this similarity on a call site may have another name.
+pub(super) const ALIKE: f64 = 0.5;
+/// How far the other side's call site may be from the leaf.
+const FARTHEST_SITE: usize = 8;
+/// Larger parts of stacks that differ are not compared: frames times frames.
+const MAX_CELLS: usize = 1 << 16;
+/// What it costs that two frames stand in one place, each on one side only.
+const INSTEAD: f64 = 0.3;
+/// What is never the same.
+const NEVER: f64 = 1e9;
+
+/// How two stacks can be one.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fit {
+    /// From 0, hardly, to 1, equal.
+    pub(super) quality: f64,
+    /// Whether the call sites are functions of different names.
+    pub(super) site_renamed: bool,
+    /// Whether any function has another name or another file.
+    pub(super) renamed: bool,
+}
+
+/// What an alignment did with frames of the two sides, by their index from the call site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Both(usize, usize),
+    Renamed(usize, usize),
+    BaseOnly(usize),
+    ChangeOnly(usize),
+}
+
+/// Compares two stacks; `None`: they are no pair.
+pub(super) fn fit(keys: &Keys, a: &Shape, b: &Shape) -> Option<Fit> {
+    best(keys, a, b).map(|(fit, ..)| fit)
+}
+
+/// The same, with the steps from the call site outwards.
+pub(super) fn steps(keys: &Keys, a: &Shape, b: &Shape) -> Option<Vec<Step>> {
+    let (_, skipped, aligned) = best(keys, a, b)?;
+    let mut steps: Vec<Step> = (0..skipped[0]).map(Step::BaseOnly).collect();
+    steps.extend((0..skipped[1]).map(Step::ChangeOnly));
+    let is_same =
+        |i: usize, j: usize| a.user.get(i).map(|item| item.key) == b.user.get(j).map(|item| item.key);
+    let both = |i, j| if is_same(i, j) { Step::Both(i, j) } else { Step::Renamed(i, j) };
+    steps.push(both(skipped[0], skipped[1]));
+    let (mut i, mut j) = (skipped[0] + 1, skipped[1] + 1);
+    for way in aligned.ways {
+        match way {
+            Way::Both => {
+                steps.push(both(i, j));
+                i += 1;
+                j += 1;
+            }
+            Way::A => {
+                steps.push(Step::BaseOnly(i));
+                i += 1;
+            }
+            Way::B => {
+                steps.push(Step::ChangeOnly(j));
+                j += 1;
+            }
+        }
+    }
+    Some(steps)
+}
+
+fn best(keys: &Keys, a: &Shape, b: &Shape) -> Option<(Fit, [usize; 2], Aligned)> {
+    if a.entry != b.entry {
+        return None;
+    }
+    let callee = if a.callee == b.callee { 0.0 } else { 0.1 };
+    let mut best: Option<(Fit, [usize; 2], Aligned)> = None;
+    for (skipped, site_cost, site_renamed) in sites(keys, a, b) {
+        let aligned = align(keys, &a.user, &b.user, [skipped[0] + 1, skipped[1] + 1]);
+        let is_same = skipped == [0, 0] && !site_renamed;
+        let limit = 0.6 + 0.3 * (aligned.shared as f64 + 1.0) + if is_same { 0.5 } else { 0.0 };
+        let cost = site_cost + aligned.cost + callee;
+        if cost >= limit {
+            continue;
+        }
+        let quality = 1.0 - cost / limit;
+        if best.as_ref().is_none_or(|(fit, ..)| quality > fit.quality) {
+            let renamed = site_renamed || aligned.renamed;
+            best = Some((Fit { quality, site_renamed, renamed }, skipped, aligned));
+        }
+    }
+    best
+}
+
+/// The ways in which the call sites can be one: how many frames are skipped on either side, at what cost, and whether
+/// the function has another name.
+fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
+    let (Some(first_a), Some(first_b)) = (a.user.first(), b.user.first()) else { return Vec::new() };
+    let mut ways = Vec::new();
+    if first_a.key == first_b.key {
+        ways.push(([0, 0], 0.0, false));
+        return ways;
+    }
+    if keys.is_folded(first_a.key) && keys.is_folded(first_b.key) {
+        ways.push(([0, 0], 0.2, false));
+    }
+    if keys.is_same_name(first_a.key, first_b.key) {
+        ways.push(([0, 0], 0.4, true));
+    } else if keys.are_named(first_a.key, first_b.key)
+        && keys.is_one_sided(first_a.key)
+        && keys.is_one_sided(first_b.key)
+    {
+        let alike = similarity(keys.name(first_a.key), keys.name(first_b.key));
+        if alike >= ALIKE {
+            ways.push(([0, 0], 2.0 * (1.0 - 0.7 * alike), true));
+        }
+    }
+    let skip = |inner: &[Item], outer: &Item| -> Option<(usize, f64)> {
+        let at = inner.iter().take(FARTHEST_SITE + 1).position(|item| item.key == outer.key)?;
+        let skipped = inner.get(..at).unwrap_or_default();
+        // What the call site calls is never inlined into it: it is outside of the program's own code.
+        let cost: f64 = skipped.iter().map(|item| gap(keys, item, None, Some(outer))).sum();
+        Some((at, if outer.has_source { 2.0 * cost } else { cost }))
+    };
+    if let Some((at, cost)) = skip(&a.user, first_b) {
+        ways.push(([at, 0], cost, false));
+    }
+    if let Some((at, cost)) = skip(&b.user, first_a) {
+        ways.push(([0, at], cost, false));
+    }
+    ways
+}
+
+/// What it costs that a frame is missing between two others, `inner` and `outer`.
+fn gap(keys: &Keys, item: &Item, inner: Option<&Item>, outer: Option<&Item>) -> f64 {
+    let knows_inlined = outer.or(inner).is_some_and(|item| item.has_source);
+    let left_by_tail_call = inner.is_none_or(|inner| !inner.inlined);
+    match (item.inlined, knows_inlined) {
+        (true, false) => 0.1,
+        (false, false) => 0.2,
+        (true, true) => 0.35,
+        (false, true) if left_by_tail_call || keys.is_one_sided(item.key) => 0.5,
+        (false, true) => 0.9,
+    }
+}
+
+/// What it costs that one function stands for another.
+fn exchange(keys: &Keys, a: &Item, b: &Item) -> f64 {
+    if a.key == b.key {
+        return 0.0;
+    }
+    if keys.is_same_name(a.key, b.key) {
+        return 0.2;
+    }
+    if !keys.are_named(a.key, b.key) {
+        return NEVER;
+    }
+    if keys.is_folded(a.key) && keys.is_folded(b.key) {
+        return 0.1;
+    }
+    let alike = similarity(keys.name(a.key), keys.name(b.key));
+    if keys.is_one_sided(a.key) && keys.is_one_sided(b.key) {
+        1.0 - 0.7 * alike
+    } else if alike >= 0.6 {
+        0.3 + 1.2 * (1.0 - alike)
+    } else {
+        NEVER
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Both,
+    A,
+    B,
+}
+
+#[derive(Debug)]
+struct Aligned {
+    cost: f64,
+    /// How many frames are the same.
+    shared: usize,
+    renamed: bool,
+    /// From the inner end.
+    ways: Vec<Way>,
+}
+
+/// Aligns what lies outside of the first frames of two stacks.
+fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2]) -> Aligned {
+    let (all_a, all_b) = (a.get(from[0]..).unwrap_or_default(), b.get(from[1]..).unwrap_or_default());
+    // What is the same at either end costs nothing.
+    let is_same = |(a, b): &(&Item, &Item)| a.key == b.key;
+    let front = all_a.iter().zip(all_b).take_while(is_same).count();
+    let (a_rest, b_rest) = (all_a.get(front..).unwrap_or_default(), all_b.get(front..).unwrap_or_default());
+    let back = a_rest.iter().rev().zip(b_rest.iter().rev()).take_while(is_same).count();
+    let (height, width) = (a_rest.len() - back, b_rest.len() - back);
+    let mut aligned =
+        Aligned { cost: 0.0, shared: front + back, renamed: false, ways: vec![Way::Both; front] };
+    if height.saturating_mul(width) > MAX_CELLS {
+        aligned.cost = NEVER;
+        return aligned;
+    }
+    // The frames within and outside of those that differ are their neighbours.
+    let (start_a, start_b) = (from[0] + front, from[1] + front);
+    let neighbours = |side: &[Item], at: usize| -> (Option<Item>, Option<Item>) {
+        (at.checked_sub(1).and_then(|at| side.get(at)).copied(), side.get(at).copied())
+    };
+    let gap_of = |item: Option<&Item>, other: &[Item], at: usize| -> f64 {
+        let (inner, outer) = neighbours(other, at);
+        item.map_or(NEVER, |item| gap(keys, item, inner.as_ref(), outer.as_ref()))
+    };
+    let columns = width + 1;
+    let mut costs = vec![0.0_f64; (height + 1) * columns];
+    let mut ways = vec![Way::Both; (height + 1) * columns];
+    for i in 0..=height {
+        for j in 0..=width {
+            if i == 0 && j == 0 {
+                continue;
+            }
+            let mut best = (NEVER * 4.0, Way::Both);
+            let mut consider = |cost: f64, way: Way| {
+                if cost < best.0 {
+                    best = (cost, way);
+                }
+            };
+            let cell = |i: usize, j: usize| i * columns + j;
+            if i > 0 && j > 0 {
+                let pair = a_rest.get(i - 1).zip(b_rest.get(j - 1));
+                let cost = pair.map_or(NEVER, |(a, b)| exchange(keys, a, b));
+                consider(costs[cell(i - 1, j - 1)] + cost, Way::Both);
+            }
+            if i > 0 {
+                consider(costs[cell(i - 1, j)] + gap_of(a_rest.get(i - 1), b, start_b + j), Way::A);
+            }
+            if j > 0 {
+                consider(costs[cell(i, j - 1)] + gap_of(b_rest.get(j - 1), a, start_a + i), Way::B);
+            }
+            costs[cell(i, j)] = best.0;
+            ways[cell(i, j)] = best.1;
+        }
+    }
+    aligned.cost = costs.last().copied().unwrap_or_default();
+    let mut middle = Vec::with_capacity(height + width);
+    let (mut i, mut j) = (height, width);
+    while i > 0 || j > 0 {
+        let way = ways[i * columns + j];
+        middle.push(way);
+        match way {
+            Way::Both => {
+                i -= 1;
+                j -= 1;
+                if a_rest.get(i).map(|item| item.key) == b_rest.get(j).map(|item| item.key) {
+                    aligned.shared += 1;
+                } else {
+                    aligned.renamed = true;
+                }
+            }
+            Way::A => i -= 1,
+            Way::B => j -= 1,
+        }
+    }
+    middle.reverse();
+    for run in middle.split(|way| *way == Way::Both) {
+        let of_a = run.iter().filter(|way| **way == Way::A).count();
+        aligned.cost += INSTEAD * of_a.min(run.len() - of_a) as f64;
+    }
+    aligned.ways.extend(middle);
+    aligned.ways.extend(std::iter::repeat_n(Way::Both, back));
+    aligned
+}

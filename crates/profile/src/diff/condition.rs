@@ -1,0 +1,83 @@
+//! What two recordings were made with: what differs may change counts although the program is the same.
+
+use std::collections::BTreeSet;
+
+use crate::frame::file_name;
+use crate::model::{Capture, Profile};
+
+/// Something that is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What.
+    pub what: What,
+    /// By side.
+    pub values: [String; 2],
+}
+
+/// What a recording depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// The machine's.
+    Architecture,
+    /// The C library.
+    Libc,
+    /// The allocators behind the recorder.
+    Allocator,
+    /// The compilers that debug information names.
+    Compilers,
+    /// heaptally's version.
+    Recorder,
+    /// Whether blocks were followed: what one side alone knows is not compared.
+    Lifetimes,
+    /// How many allocations were lost, or have a stack that was cut.
+    Incomplete,
+}
+
+/// What differs, in a fixed order. What one side does not know is not compared.
+pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
+    let environments = profiles.map(|profile| &profile.environment);
+    let known = |what: What, values: [String; 2]| {
+        let is_unlike = values.iter().all(|value| !value.is_empty()) && values[0] != values[1];
+        is_unlike.then_some(Condition { what, values })
+    };
+    let unlike =
+        |what: What, values: [String; 2]| (values[0] != values[1]).then_some(Condition { what, values });
+    let lifetimes = |followed: bool| if followed { "followed" } else { "not followed" }.to_owned();
+    [
+        known(What::Architecture, environments.map(|of| of.architecture.clone())),
+        known(What::Libc, environments.map(|of| of.libc.clone())),
+        known(What::Allocator, profiles.map(allocators)),
+        known(What::Compilers, environments.map(|of| of.compilers.join(", "))),
+        known(What::Recorder, environments.map(|of| of.recorder.clone())),
+        unlike(What::Lifetimes, environments.map(|of| lifetimes(of.lifetimes))),
+        unlike(What::Incomplete, profiles.map(incomplete)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The file names of the allocators that were recorded.
+fn allocators(profile: &Profile) -> String {
+    let of_images = profile.images.iter().filter(|image| image.in_path);
+    let names: BTreeSet<&str> =
+        of_images.map(|image| file_name(&image.allocator)).filter(|name| !name.is_empty()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Allocations whose stacks are not known, or not whole; in words.
+fn incomplete(profile: &Profile) -> String {
+    let losses = &profile.losses;
+    let lost = [losses.reentrant, losses.table_full, losses.thread].into_iter().fold(0, u64::saturating_add);
+    let cut = profile
+        .rows
+        .iter()
+        .filter(|row| profile.stacks.get(row.stack).is_some_and(|stack| stack.capture == Capture::Cut));
+    let cut = cut.map(|row| row.counts.allocations).fold(0, u64::saturating_add);
+    match (lost, cut) {
+        (0, 0) => "none".to_owned(),
+        (lost, 0) => format!("{lost} lost"),
+        (0, cut) => format!("{cut} with a cut stack"),
+        (lost, cut) => format!("{lost} lost, {cut} with a cut stack"),
+    }
+}

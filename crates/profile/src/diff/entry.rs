@@ -1,0 +1,376 @@
+//! The call sites that changed, and their order.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::key::Key;
+use super::line::{LineChange, LineCounts, line_changes};
+use super::pairing::Sides;
+use super::rate::{compare, difference, iterations};
+use super::stack::{Entry as AllocationFunction, Shape, site};
+use super::{Entry, How, Kind, Pair, Side, parting};
+use crate::model::{Counts, Row};
+use crate::view::Sort;
+
+/// What becomes an entry: the pairs of one call site that changed.
+struct Draft {
+    site: Key,
+    /// Whether there is more (1), less (-1), or as much on other ways (0).
+    sign: i8,
+    /// The call site of the other side, where it has another name.
+    other: Option<Key>,
+    pairs: Vec<usize>,
+    counts: [Counts; 2],
+}
+
+/// The entries; how many stacks are unchanged, and how many pairs are unstable.
+pub(super) fn entries(sides: Sides<'_, '_>, pairs: &[Pair], sort: Sort) -> (Vec<Entry>, u64, u64) {
+    let maker = Maker { sides, pairs };
+    let (mut drafts, unchanged, unstable) = maker.drafts();
+    if drafts.is_empty() {
+        return (Vec::new(), unchanged, unstable);
+    }
+    let totals = maker.site_totals();
+    for draft in &mut drafts {
+        draft.pairs.sort_by_key(|&pair| {
+            let [allocations, bytes] = maker.differences(&maker.own_counts(pair, draft.other, draft.sign));
+            let own = if allocations == 0 { bytes } else { allocations };
+            let is_against = own.signum() == -i128::from(draft.sign);
+            (is_against, Reverse((allocations.unsigned_abs(), bytes.unsigned_abs())), pair)
+        });
+    }
+    let mut entries: Vec<Entry> = drafts.iter().map(|draft| maker.entry(draft, &totals)).collect();
+    maker.link(&drafts, &mut entries);
+    let order = maker.order(&drafts, &entries, sort);
+    let mut place = vec![0; entries.len()];
+    for (new, &old) in order.iter().enumerate() {
+        place[old] = new;
+    }
+    let mut sorted: Vec<Entry> = order.iter().map(|&old| entries[old].clone()).collect();
+    for entry in &mut sorted {
+        entry.counterpart = entry.counterpart.map(|old| place[old]);
+    }
+    parting::find(sides, &mut sorted);
+    (sorted, unchanged, unstable)
+}
+
+/// The functions that call a call site, and the allocation function.
+type Callers = (Vec<Key>, AllocationFunction);
+
+struct Maker<'a, 'p> {
+    sides: Sides<'a, 'p>,
+    pairs: &'a [Pair],
+}
+
+impl<'a> Maker<'a, '_> {
+    fn differences(&self, counts: &[Counts; 2]) -> [i128; 2] {
+        let views = self.sides.views;
+        [
+            difference([counts[0].allocations, counts[1].allocations], views),
+            difference([counts[0].bytes, counts[1].bytes], views),
+        ]
+    }
+
+    /// The call site of a row: its function, and its place among the row's frames.
+    fn site(&self, side: usize, row: usize) -> Option<(Key, usize)> {
+        let row = self.sides.views[side].rows.get(row)?;
+        let frames = self.sides.readers[side].frames(row);
+        let items: Vec<_> = frames.iter().map(|(item, _)| *item).collect();
+        let (item, at) = frames.get(site(&items))?;
+        Some((item.key, *at as usize))
+    }
+
+    fn drafts(&self) -> (Vec<Draft>, u64, u64) {
+        let mut drafts: BTreeMap<(Key, i8, Option<Key>), Draft> = BTreeMap::new();
+        let (mut unchanged, mut unstable) = (0, 0);
+        for (at, pair) in self.pairs.iter().enumerate() {
+            let counts = pair.counts.map(|counts| [counts.allocations, counts.bytes]);
+            let rows = [&pair.rows[0][..], &pair.rows[1][..]];
+            let ([allocations, bytes], is_noise) = compare(self.sides.views, rows, counts);
+            let sign = if allocations == 0 { bytes } else { allocations };
+            if sign == 0 && (is_noise || pair.how != How::OtherSite) {
+                match is_noise {
+                    true => unstable += 1,
+                    false => unchanged += rows[1].len().max(usize::from(!rows[0].is_empty())) as u64,
+                }
+                continue;
+            }
+            let site = |side: usize| self.site(side, *pair.rows[side].first()?).map(|(site, _)| site);
+            let mut add = |site: Key, sign: i8, other: Option<Key>| {
+                let draft = drafts.entry((site, sign, other)).or_insert_with(|| Draft {
+                    site,
+                    sign,
+                    other,
+                    pairs: Vec::new(),
+                    counts: [Counts::default(); 2],
+                });
+                draft.pairs.push(at);
+                let own = self.own_counts(at, other, sign);
+                draft.counts.iter_mut().zip(&own).for_each(|(sum, own)| sum.add(own));
+            };
+            match (pair.how, site(0), site(1)) {
+                (How::OtherSite, Some(base), Some(change)) => {
+                    add(base, -1, Some(change));
+                    add(change, 1, Some(base));
+                }
+                (_, base, change) => {
+                    if let Some(site) = change.or(base) {
+                        add(site, 0, None);
+                    }
+                }
+            }
+        }
+        let mut drafts: Vec<Draft> = drafts.into_values().collect();
+        for draft in drafts.iter_mut().filter(|draft| draft.other.is_none()) {
+            let [allocations, bytes] = self.differences(&draft.counts);
+            draft.sign = if allocations == 0 { bytes } else { allocations }.signum() as i8;
+        }
+        (drafts, unchanged, unstable)
+    }
+
+    /// What of a pair's counts belongs to a draft: where call sites have other names, one side.
+    fn own_counts(&self, pair: usize, other: Option<Key>, sign: i8) -> [Counts; 2] {
+        let counts = self.pairs.get(pair).map_or([Counts::default(); 2], |pair| pair.counts);
+        match (other, sign) {
+            (None, _) => counts,
+            (Some(_), 1..) => [Counts::default(), counts[1]],
+            (Some(_), _) => [counts[0], Counts::default()],
+        }
+    }
+
+    /// The allocations of each call site, by side.
+    fn site_totals(&self) -> [HashMap<Key, u64>; 2] {
+        [0, 1].map(|side| {
+            let mut totals: HashMap<Key, u64> = HashMap::new();
+            for row in 0..self.sides.views[side].rows.len() {
+                if let Some((site, _)) = self.site(side, row) {
+                    let total = totals.entry(site).or_default();
+                    *total = total.saturating_add(self.sides.views[side].rows[row].row.counts.allocations);
+                }
+            }
+            totals
+        })
+    }
+
+    fn entry(&self, draft: &Draft, totals: &[HashMap<Key, u64>; 2]) -> Entry {
+        let lines = self.lines(draft);
+        let row = self.row(draft, &lines);
+        Entry {
+            kind: self.kind(draft, totals),
+            pairs: draft.pairs.clone(),
+            counts: draft.counts,
+            row,
+            site: self.site(row.0.index(), row.1).map_or(0, |(_, at)| at),
+            lines,
+            parting: None,
+            counterpart: None,
+        }
+    }
+
+    fn kind(&self, draft: &Draft, totals: &[HashMap<Key, u64>; 2]) -> Kind {
+        let keys = self.sides.readers[0].keys;
+        let is_up = draft.sign > 0;
+        if let Some(other) = draft.other {
+            return match (is_up, keys.is_same_name(draft.site, other)) {
+                (true, false) => Kind::RenamedFrom,
+                (false, false) => Kind::RenamedTo,
+                (true, true) => Kind::MovedFrom,
+                (false, true) => Kind::MovedTo,
+            };
+        }
+        let is_absent = |side: usize| {
+            draft.counts[side].allocations == 0 && totals[side].get(&draft.site).copied().unwrap_or(0) == 0
+        };
+        if draft.sign == 0 {
+            return Kind::Rerouted;
+        }
+        let [allocations, _] = self.differences(&draft.counts);
+        match (is_up, allocations) {
+            (true, _) if is_absent(0) => Kind::New,
+            (false, _) if is_absent(1) => Kind::Gone,
+            (true, _) if self.is_once(draft, 0) && self.is_each(draft, 1) => Kind::Repeated,
+            (false, _) if self.is_each(draft, 0) && self.is_once(draft, 1) => Kind::Once,
+            (true, 1..) => Kind::More,
+            (true, _) => Kind::Larger,
+            (false, ..=-1) => Kind::Fewer,
+            (false, _) => Kind::Smaller,
+        }
+    }
+
+    fn rows(&self, draft: &Draft, side: usize) -> impl Iterator<Item = (usize, &'a Row)> {
+        let pairs = draft.pairs.iter().filter_map(|&pair| self.pairs.get(pair));
+        let rows: Vec<usize> = pairs.flat_map(|pair| pair.rows[side].iter().copied()).collect();
+        let view = self.sides.views[side];
+        rows.into_iter().filter_map(move |at| Some((at, &*view.rows.get(at)?.row)))
+    }
+
+    /// Whether it allocated in one of many iterations.
+    fn is_once(&self, draft: &Draft, side: usize) -> bool {
+        let window = self.sides.views[side].window;
+        let allocations = draft.counts[side].allocations;
+        let in_one_entry = if window.entries > 1 {
+            self.rows(draft, side).all(|(_, row)| row.entries == Some(1))
+        } else {
+            allocations.saturating_mul(10) <= iterations(window)
+        };
+        allocations > 0 && allocations < iterations(window) && in_one_entry
+    }
+
+    /// Whether it allocated in each iteration, as far as can be known.
+    fn is_each(&self, draft: &Draft, side: usize) -> bool {
+        let window = self.sides.views[side].window;
+        let in_each_entry =
+            self.rows(draft, side).any(|(_, row)| row.entries.is_none_or(|in_| in_ >= window.entries));
+        draft.counts[side].allocations >= iterations(window) && in_each_entry
+    }
+
+    fn lines(&self, draft: &Draft) -> Vec<LineChange> {
+        let sides = [0, 1].map(|side| {
+            let mut lines = LineCounts::new();
+            if draft.other.is_none() || (draft.sign > 0) == (side == 1) {
+                for (at, row) in self.rows(draft, side) {
+                    if let Some(line) = self.line(draft, side, at).filter(|line| *line > 0) {
+                        let [allocations, bytes] = lines.entry(line).or_default();
+                        *allocations = allocations.saturating_add(row.counts.allocations);
+                        *bytes = bytes.saturating_add(row.counts.bytes);
+                    }
+                }
+            }
+            lines
+        });
+        line_changes(&sides, |counts| difference(counts, self.sides.views))
+    }
+
+    /// The line of a row in the call site of a draft.
+    fn line(&self, draft: &Draft, side: usize, row: usize) -> Option<u32> {
+        let (_, at) = self.site(side, row).filter(|(site, _)| *site == draft.site)?;
+        let row = self.sides.views[side].rows.get(row)?;
+        row.frames(self.sides.profiles[side]).nth(at).map(|frame| frame.line)
+    }
+
+    /// The row that stands for a draft: at the line that changed most in its direction, on the side that has it.
+    fn row(&self, draft: &Draft, lines: &[LineChange]) -> (Side, usize) {
+        let sign = |line: &&LineChange| {
+            let allocations = difference(line.allocations, self.sides.views);
+            let of = if allocations == 0 { difference(line.bytes, self.sides.views) } else { allocations };
+            of.signum() == i128::from(draft.sign)
+        };
+        let line = lines.iter().find(sign).or(lines.first());
+        let is_own = |side: Side| draft.other.is_none() || (draft.sign > 0) == (side == Side::Change);
+        let wanted = line.and_then(|line| match line.lines {
+            [_, Some(number)] => Some((Side::Change, number)),
+            [Some(number), None] => Some((Side::Base, number)),
+            [None, None] => None,
+        });
+        if let Some((side, number)) = wanted {
+            for &pair in &draft.pairs {
+                let rows = self.pairs.get(pair).map_or(&[][..], |pair| &pair.rows[side.index()]);
+                let fits =
+                    rows.iter().copied().filter(|&row| self.line(draft, side.index(), row) == Some(number));
+                let view = self.sides.views[side.index()];
+                let count = |row: usize| view.rows.get(row).map(|row| row.row.counts.allocations);
+                if let Some(row) = fits.max_by_key(|&row| (count(row), Reverse(row))) {
+                    return (side, row);
+                }
+            }
+        }
+        for side in [Side::Change, Side::Base] {
+            let pairs = draft.pairs.iter().filter_map(|&pair| self.pairs.get(pair));
+            if is_own(side)
+                && let Some(row) = pairs.filter_map(|pair| pair.rows[side.index()].first()).next()
+            {
+                return (side, *row);
+            }
+        }
+        (Side::Change, 0)
+    }
+
+    /// Finds the entries that belong together.
+    fn link(&self, drafts: &[Draft], entries: &mut [Entry]) {
+        let named: HashMap<(Key, Key), usize> = drafts
+            .iter()
+            .enumerate()
+            .filter_map(|(at, draft)| Some(((draft.site, draft.other?), at)))
+            .collect();
+        for (entry, draft) in entries.iter_mut().zip(drafts) {
+            entry.counterpart = draft.other.and_then(|other| named.get(&(other, draft.site)).copied());
+        }
+        // What grew here and shrank there: by the same amounts, below the same callers.
+        type Place = ([u128; 2], Vec<Callers>);
+        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
+        for (at, draft) in drafts.iter().enumerate().filter(|(_, of)| of.other.is_none() && of.sign != 0) {
+            let side = usize::from(draft.sign > 0);
+            let amounts = self.differences(&draft.counts).map(i128::unsigned_abs);
+            places.entry((amounts, self.callers(draft, side))).or_default()[side].push(at);
+        }
+        for place in places.into_values() {
+            let ([down], [up]) = (&place[0][..], &place[1][..]) else { continue };
+            let (down, up) = (*down, *up);
+            let sum = |at: usize| self.differences(&drafts[at].counts);
+            let (less, more) = (sum(down), sum(up));
+            if less[0] != -more[0] || less[1] != -more[1] || drafts[down].site == drafts[up].site {
+                continue;
+            }
+            let keys = self.sides.readers[0].keys;
+            let are_apart = keys.is_one_sided(drafts[down].site) && keys.is_one_sided(drafts[up].site);
+            if !are_apart {
+                entries[down].kind = Kind::MovedTo;
+                entries[up].kind = Kind::MovedFrom;
+            }
+            entries[down].counterpart = Some(up);
+            entries[up].counterpart = Some(down);
+        }
+    }
+
+    /// The callers of a draft's rows on a side, in order; those that both sides have.
+    fn callers(&self, draft: &Draft, side: usize) -> Vec<Callers> {
+        let reader = self.sides.readers[side];
+        let of = |(row, _): (usize, &Row)| {
+            let row = self.sides.views[side].rows.get(row)?;
+            let items: Vec<_> = reader.frames(row).into_iter().map(|(item, _)| item).collect();
+            let shape = Shape::new(reader.keys, &items);
+            let callers = shape.keys().skip(1).filter(|&key| !reader.keys.is_one_sided(key));
+            Some((callers.collect(), shape.entry))
+        };
+        let mut callers: Vec<Callers> = self.rows(draft, side).filter_map(of).collect();
+        callers.sort_unstable();
+        callers
+    }
+
+    /// The entries in their order, as it is told in the [parent module](super).
+    fn order(&self, drafts: &[Draft], entries: &[Entry], sort: Sort) -> Vec<usize> {
+        let mut all = [Counts::default(); 2];
+        for (side, all) in all.iter_mut().enumerate() {
+            self.pairs.iter().for_each(|pair| all.add(&pair.counts[side]));
+        }
+        let direction = match self.differences(&all).map(i128::signum) {
+            [0, 0] => 1,
+            [0, bytes] => bytes,
+            [allocations, _] => allocations,
+        };
+        let key = |&at: &usize| {
+            let draft = &drafts[at];
+            let other = entries[at].counterpart.and_then(|other| drafts.get(other));
+            let [mut allocations, mut bytes] = self.differences(&draft.counts);
+            if let Some(other) = other {
+                let [others, others_bytes] = self.differences(&other.counts);
+                (allocations, bytes) =
+                    (allocations.saturating_add(others), bytes.saturating_add(others_bytes));
+            }
+            let is_cancelled = (allocations, bytes) == (0, 0);
+            let sign = match (is_cancelled, allocations.signum()) {
+                (true, _) => 0,
+                (false, 0) => bytes.signum(),
+                (false, sign) => sign,
+            };
+            let (allocations, bytes) = (allocations.unsigned_abs(), bytes.unsigned_abs());
+            let amounts = if sort == Sort::Bytes { (bytes, allocations) } else { (allocations, bytes) };
+            let group = other.map_or(draft.site, |other| other.site.min(draft.site));
+            let own = (i128::from(draft.sign) != direction, draft.site);
+            (is_cancelled, Reverse(amounts), sign != direction, group, own, at)
+        };
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(key);
+        order
+    }
+}

@@ -1,0 +1,213 @@
+//! Frames of two profiles by one numbering: equal functions have equal keys.
+//!
+//! A key is a function's normal name and its file, an allocation function, or a place without a name. Keys are in the
+//! order of their texts, so that they do not depend on which profile is which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::DiffOptions;
+use super::file::{FileId, Files};
+use super::name::{normal_name, without_generics};
+use crate::call_site::CallSites;
+use crate::frame::{Frame, file_name, location_frames};
+use crate::model::{FrameKind, FunctionId, LocationId, Profile};
+
+/// A function of both profiles.
+pub(super) type Key = u32;
+
+/// A logical frame as it is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) key: Key,
+    /// It was inlined into the next one.
+    pub(super) inlined: bool,
+    /// A rule lists it: it is nobody's call site.
+    pub(super) listed: bool,
+    /// The allocation function.
+    pub(super) entry: bool,
+    /// Its source is known, so that inlined functions are known too.
+    pub(super) has_source: bool,
+}
+
+/// What a key stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Meaning {
+    rank: u8,
+    pub(super) name: String,
+    pub(super) file: FileId,
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Whether it occurs in the base, and in the change.
+    pub(super) on: [bool; 2],
+    /// Whether its code is shared with functions of other names.
+    pub(super) is_folded: bool,
+}
+
+/// The frames of both profiles.
+#[derive(Debug)]
+pub(super) struct Keys {
+    meanings: Vec<Meaning>,
+    known: Vec<Known>,
+    /// By side and location.
+    items: [Vec<Vec<Item>>; 2],
+}
+
+const NAMED: u8 = 0;
+const ENTRY: u8 = 1;
+const ELIDED: u8 = 2;
+const NAMELESS: u8 = 3;
+
+impl Keys {
+    pub(super) fn new(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2], options: &DiffOptions) -> Self {
+        let files = Files::new(profiles);
+        let names = profiles.map(|profile| Names::new(profile, options));
+        let ambiguous = ambiguous(profiles, &names, &files);
+        let same_build = same_builds(profiles);
+        let of = |rank, name: String| Meaning { rank, name, file: FileId::UNKNOWN };
+        let named = |side: usize, function: FunctionId| {
+            let name = names[side].get(function);
+            let file = profiles[side].functions.get(function).map_or("", |function| &function.file);
+            let is_told = !file.is_empty() && ambiguous.contains(name);
+            let file = if is_told { files.id(side, file) } else { FileId::UNKNOWN };
+            Meaning { rank: NAMED, name: name.to_owned(), file }
+        };
+        let nameless = |frame: &Frame<'_>| of(NAMELESS, place(frame, &same_build));
+
+        let mut meanings = BTreeSet::from([of(ELIDED, String::new())]);
+        for (side, profile) in profiles.into_iter().enumerate() {
+            meanings.extend((0..profile.functions.len()).map(|function| named(side, function)));
+            for frame in frames_of(profile) {
+                match (frame.kind, frame.name()) {
+                    (FrameKind::Elided, _) => {}
+                    (FrameKind::EntryPoint, Some(name)) => {
+                        meanings.insert(of(ENTRY, name.to_owned()));
+                    }
+                    (_, Some(_)) => {}
+                    (_, None) => {
+                        meanings.insert(nameless(&frame));
+                    }
+                }
+            }
+        }
+        let meanings: Vec<Meaning> = meanings.into_iter().collect();
+        let find = |meaning: &Meaning| meanings.binary_search(meaning).unwrap_or_default() as Key;
+        let elided = find(&of(ELIDED, String::new()));
+        let mut known = vec![Known::default(); meanings.len()];
+        let items = [0, 1].map(|side| {
+            let profile = profiles[side];
+            let functions: Vec<Key> =
+                (0..profile.functions.len()).map(|function| find(&named(side, function))).collect();
+            let mut item = |frame: Frame<'_>| {
+                let key = match (frame.kind, frame.name(), frame.function_id) {
+                    (FrameKind::Elided, ..) => elided,
+                    (FrameKind::EntryPoint, Some(name), _) => find(&of(ENTRY, name.to_owned())),
+                    (_, Some(_), Some(function)) => functions.get(function).copied().unwrap_or_default(),
+                    _ => find(&nameless(&frame)),
+                };
+                let location = profile.locations.get(frame.location);
+                if let Some(known) = known.get_mut(key as usize) {
+                    known.on[side] = true;
+                    known.is_folded |= frame.function.is_some_and(|function| function.is_folded);
+                }
+                Item {
+                    key,
+                    inlined: frame.inlined,
+                    listed: frame.kind == FrameKind::Elided
+                        || location.is_some_and(|location| sites[side].lists(location, frame.line_index)),
+                    entry: frame.kind == FrameKind::EntryPoint,
+                    has_source: frame.file().is_some(),
+                }
+            };
+            (0..profile.locations.len())
+                .map(|at| location_frames(profile, at).map(&mut item).collect())
+                .collect()
+        });
+        Self { meanings, known, items }
+    }
+
+    /// The frames of a location.
+    pub(super) fn items(&self, side: usize, location: LocationId) -> &[Item] {
+        self.items[side].get(location).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn name(&self, key: Key) -> &str {
+        self.meanings.get(key as usize).map_or("", |meaning| &meaning.name)
+    }
+
+    /// Whether two keys differ in their file only.
+    pub(super) fn is_same_name(&self, a: Key, b: Key) -> bool {
+        match (self.meanings.get(a as usize), self.meanings.get(b as usize)) {
+            (Some(a), Some(b)) => a.rank == NAMED && b.rank == NAMED && a.name == b.name,
+            _ => false,
+        }
+    }
+
+    /// Whether both are functions with names.
+    pub(super) fn are_named(&self, a: Key, b: Key) -> bool {
+        [a, b].iter().all(|&key| self.meanings.get(key as usize).is_some_and(|meaning| meaning.rank == NAMED))
+    }
+
+    /// Whether it occurs in one profile only.
+    pub(super) fn is_one_sided(&self, key: Key) -> bool {
+        self.known.get(key as usize).is_some_and(|known| known.on != [true, true])
+    }
+
+    pub(super) fn is_folded(&self, key: Key) -> bool {
+        self.known.get(key as usize).is_some_and(|known| known.is_folded)
+    }
+}
+
+fn frames_of(profile: &Profile) -> impl Iterator<Item = Frame<'_>> {
+    (0..profile.locations.len()).flat_map(|at| location_frames(profile, at))
+}
+
+/// The normal names of a profile's functions.
+struct Names(Vec<String>);
+
+impl Names {
+    fn new(profile: &Profile, options: &DiffOptions) -> Self {
+        let normal = |name: &str| match (normal_name(name), options.fold_generics) {
+            (name, true) => without_generics(&name),
+            (name, false) => name,
+        };
+        Self(profile.functions.iter().map(|function| normal(&function.name)).collect())
+    }
+
+    fn get(&self, function: usize) -> &str {
+        self.0.get(function).map_or("", String::as_str)
+    }
+}
+
+/// The names that functions in several files have: there the file tells them apart.
+fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Names; 2], files: &Files) -> BTreeSet<&'n str> {
+    let mut files_of: BTreeMap<&str, BTreeSet<FileId>> = BTreeMap::new();
+    for (side, profile) in profiles.into_iter().enumerate() {
+        for (at, function) in profile.functions.iter().enumerate() {
+            if !function.file.is_empty() {
+                files_of.entry(names[side].get(at)).or_default().insert(files.id(side, &function.file));
+            }
+        }
+    }
+    files_of.into_iter().filter(|(_, files)| files.len() > 1).map(|(name, _)| name).collect()
+}
+
+/// The build-ids that both profiles have: there addresses can be compared.
+fn same_builds<'p>(profiles: [&'p Profile; 2]) -> BTreeSet<&'p str> {
+    let of = |profile: &'p Profile| {
+        let ids = profile.modules.iter().map(|module| module.build_id.as_str());
+        ids.filter(|id| !id.is_empty()).collect::<BTreeSet<_>>()
+    };
+    of(profiles[0]).intersection(&of(profiles[1])).copied().collect()
+}
+
+/// What stands for a frame without name: its module, and its address where that means the same in both.
+fn place(frame: &Frame<'_>, same_build: &BTreeSet<&str>) -> String {
+    match frame.module {
+        Some(module) if same_build.contains(module.build_id.as_str()) => frame.place(),
+        Some(module) => file_name(&module.path).to_owned(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Stacks as they are compared: of the frames what tells a place in the program, and where its call site is.
+
+use std::collections::HashMap;
+
+use super::DiffOptions;
+use super::key::{Item, Key, Keys};
+use crate::model::Counts;
+use crate::view::{RowView, WindowView};
+
+/// The longest cycle of a recursion that folds.
+const LONGEST_CYCLE: usize = 8;
+
+/// What compares the stacks of one side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'k> {
+    pub(super) keys: &'k Keys,
+    pub(super) side: usize,
+    pub(super) fold_recursion: bool,
+}
+
+impl<'k> Reader<'k> {
+    pub(super) fn new(keys: &'k Keys, side: usize, options: &DiffOptions) -> Self {
+        Self { keys, side, fold_recursion: options.fold_recursion }
+    }
+
+    /// The frames of a row that are compared, leaf first, each with its place among the row's frames. The listed ones at
+    /// the outer end, where a program or a thread starts, are left out, unless all are listed.
+    pub(super) fn frames(&self, row: &RowView<'_>) -> Vec<(Item, u32)> {
+        let items = row.stack.locations.iter().flat_map(|&at| self.keys.items(self.side, at));
+        let mut frames: Vec<(Item, u32)> = items.copied().zip(0..).take(row.frame_count).collect();
+        if let Some(last) = frames.iter().rposition(|(item, _)| !item.listed) {
+            frames.truncate(last + 1);
+        }
+        if self.fold_recursion { fold(&frames) } else { frames }
+    }
+
+    /// The rows of a window by their frames: equal ones together. In the order of the frames.
+    pub(super) fn groups(&self, view: &WindowView<'_>) -> Vec<Group> {
+        let mut known: HashMap<Box<[Key]>, usize> = HashMap::with_capacity(view.rows.len());
+        let mut groups: Vec<Group> = Vec::with_capacity(view.rows.len());
+        for (at, row) in view.rows.iter().enumerate() {
+            let frames: Box<[Key]> = self.frames(row).iter().map(|(item, _)| item.key).collect();
+            let group = *known.entry(frames).or_insert_with(|| {
+                groups.push(Group::default());
+                groups.len() - 1
+            });
+            if let Some(group) = groups.get_mut(group) {
+                group.rows.push(at);
+                group.counts.add(&row.row.counts);
+            }
+        }
+        for (frames, at) in known {
+            if let Some(group) = groups.get_mut(at) {
+                group.keys = frames;
+            }
+        }
+        groups.sort_by(|a, b| a.keys.cmp(&b.keys));
+        groups
+    }
+
+    /// The shape of a group of a window.
+    pub(super) fn shape(&self, view: &WindowView<'_>, group: &Group) -> Shape {
+        let row = group.rows.first().and_then(|&row| view.rows.get(row));
+        let frames: Vec<Item> =
+            row.map_or_else(Vec::new, |row| self.frames(row).into_iter().map(|(item, _)| item).collect());
+        Shape::new(self.keys, &frames)
+    }
+}
+
+/// Cycles of frames that follow themselves, once each.
+fn fold(frames: &[(Item, u32)]) -> Vec<(Item, u32)> {
+    let mut folded: Vec<(Item, u32)> = Vec::with_capacity(frames.len());
+    for frame in frames {
+        folded.push(*frame);
+        let repeated = (1..=LONGEST_CYCLE.min(folded.len() / 2)).find(|&len| {
+            let (before, last) = folded.split_at(folded.len() - len);
+            let cycle = before.get(before.len() - len..).unwrap_or_default();
+            cycle.iter().map(|(item, _)| item.key).eq(last.iter().map(|(item, _)| item.key))
+        });
+        if let Some(len) = repeated {
+            folded.truncate(folded.len() - len);
+        }
+    }
+    folded
+}
+
+/// Rows of one window whose frames are equal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    pub(super) keys: Box<[Key]>,
+    /// Indices into the window's rows.
+    pub(super) rows: Vec<usize>,
+    pub(super) counts: Counts,
+}
+
+/// A stack, parted at its call site.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shape {
+    /// The family of the allocation function.
+    pub(super) entry: Entry,
+    /// What the call site called: the outermost listed frame within, the allocation function if there is no other.
+    pub(super) callee: Option<Key>,
+    /// The call site and its callers, without listed ones.
+    pub(super) user: Vec<Item>,
+}
+
+/// Allocation functions that a compiler may exchange for each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Entry {
+    #[default]
+    None,
+    /// `malloc`, and `calloc`, which an optimiser makes of it where the block is cleared.
+    Plain,
+    Other(Key),
+}
+
+impl Shape {
+    pub(super) fn new(keys: &Keys, frames: &[Item]) -> Self {
+        let entry = match frames.first().filter(|item| item.entry) {
+            Some(item) if matches!(keys.name(item.key), "malloc" | "calloc") => Entry::Plain,
+            Some(item) => Entry::Other(item.key),
+            None => Entry::None,
+        };
+        let site = site(frames);
+        let rest = frames.get(site..).unwrap_or_default();
+        let mut user: Vec<Item> = rest.iter().filter(|item| !item.listed).copied().collect();
+        if user.is_empty() {
+            user = rest.to_vec();
+        }
+        Self { entry, callee: site.checked_sub(1).and_then(|at| frames.get(at)).map(|item| item.key), user }
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.user.iter().map(|item| item.key)
+    }
+}
+
+/// Where the call site is: the innermost frame that is not listed, else the innermost that is not the entry point.
+pub(super) fn site(frames: &[Item]) -> usize {
+    let site = frames.iter().position(|item| !item.listed);
+    site.unwrap_or_else(|| usize::from(frames.first().is_some_and(|item| item.entry) && frames.len() > 1))
+}

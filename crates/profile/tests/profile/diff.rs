@@ -1,0 +1,451 @@
+//! Diffs of programs that are built differently, and of arbitrary profiles.
+
+mod program;
+
+use std::collections::BTreeSet;
+
+use heaptally_profile::diff::{Diff, DiffOptions, Entry, How, Kind, Pair, Side, WindowDiff, diff};
+use heaptally_profile::model::{
+    Counts, FrameKind, Function, Line, Location, Profile, RepeatValue, Row, Stack, Window,
+};
+use proptest::prelude::*;
+
+use crate::arbitrary;
+use program::{Build, Program, Random};
+
+/// Programs with more stacks are left out.
+const MOST: usize = 300;
+
+fn build(seed: u64, debug_information: bool) -> Build {
+    Build { inlined: 0, noise: 0, seed, debug_information, checkout: "/home/a/app", suffixes: false }
+}
+
+fn compare<'p>(base: &'p Profile, change: &'p Profile) -> Diff<'p> {
+    diff(base, change, &DiffOptions::default())
+}
+
+/// The call site of an entry: its function and line.
+fn site(diff: &Diff<'_>, window: &WindowDiff<'_>, entry: &Entry) -> (String, u32) {
+    let (side, row) = entry.row;
+    let view = &window.views[side.index()];
+    let frame = view.rows[row].frames(diff.profiles[side.index()]).nth(entry.site);
+    frame.map_or_else(Default::default, |frame| (frame.name().unwrap_or_default().to_owned(), frame.line))
+}
+
+fn entries(diff: &Diff<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for window in &diff.windows {
+        for entry in &window.entries {
+            let (name, line) = site(diff, window, entry);
+            let counts = entry.counts.map(|counts| counts.allocations);
+            lines.push(format!("{} {:?} {name}:{line}", window.delta(counts), entry.kind));
+        }
+    }
+    lines
+}
+
+/// A program with one allocation more in one of its functions, other functions renamed and all lines moved; what was
+/// planted where.
+fn planted(seed: u64, renamed: usize) -> (Program, Program, usize, u32) {
+    let mut random = Random::new(seed);
+    let base = Program::new(seed, 30);
+    let mut change = base.clone();
+    change.drift(&mut random);
+    let reached = base.reached();
+    let function = reached[random.below(reached.len())];
+    let line = change.plant(function, random.below(4));
+    for _ in 0..renamed {
+        let other = random.below(30);
+        if other != function && other != 0 {
+            let name = &mut change.functions[other].name;
+            *name = if random.one_in(2) { format!("{name}_all") } else { format!("app::other{other}::run") };
+        }
+    }
+    (base, change, function, line)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// With debug information the first entry is the line that was added, whatever else happened to the build.
+    #[test]
+    fn the_first_entry_is_the_planted_line(seed in any::<u64>(), inlined in 0..80_usize, renamed in 0..3_usize) {
+        let (base, change, function, line) = planted(seed, renamed);
+        let changed = Build { inlined, checkout: "/tmp/b", suffixes: true, ..build(seed ^ 1, true) };
+        let name = change.functions[function].name.clone();
+        let both = base.run(&build(seed, true), MOST).zip(change.run(&changed, MOST));
+        let Some((base, change)) = both else { return Ok(()) };
+        let diff = compare(&base, &change);
+        let window = &diff.windows[0];
+        prop_assert!(!window.entries.is_empty());
+        let (found, at) = site(&diff, window, &window.entries[0]);
+        prop_assert!(found.starts_with(&name), "{found}, not {name}: {:#?}", entries(&diff));
+        prop_assert_eq!(at, line, "{:#?}", entries(&diff));
+    }
+
+    /// A build that inlines other calls, has its sources elsewhere and its lines moved, is no difference.
+    #[test]
+    fn another_build_is_no_difference(seed in any::<u64>(), inlined in [0..80_usize, 0..80], debug in any::<bool>()) {
+        let program = Program::new(seed, 30);
+        let mut moved = program.clone();
+        moved.drift(&mut Random::new(seed));
+        let first = Build { inlined: inlined[0], ..build(seed, debug) };
+        let changed = Build { inlined: inlined[1], checkout: "/tmp/b", suffixes: true, ..build(seed ^ 1, debug) };
+        let both = program.run(&first, MOST).zip(moved.run(&changed, MOST));
+        let Some((base, change)) = both else { return Ok(()) };
+        let diff = compare(&base, &change);
+        if debug {
+            prop_assert_eq!(entries(&diff), [""; 0]);
+        }
+        check(&base, &change, &diff)?;
+    }
+
+    #[test]
+    fn nothing_differs_from_itself(profile in arbitrary::profile()) {
+        let diff = compare(&profile, &profile);
+        prop_assert!(!diff.differs(), "{:?}", entries(&diff));
+        prop_assert_eq!(&diff.conditions, &[]);
+    }
+
+    #[test]
+    fn arbitrary_profiles(base in arbitrary::one_run(), change in arbitrary::one_run()) {
+        let diff = compare(&base, &change);
+        for window in &diff.windows {
+            check_pairs(window)?;
+        }
+        let mirrored = compare(&change, &base);
+        for window in &diff.windows {
+            let same = |other: &&WindowDiff<'_>| other.views[0].id == window.views[1].id && other.views[1].id == window.views[0].id;
+            if let Some(other) = mirrored.windows.iter().find(same) {
+                prop_assert_eq!(pairs(window, false), pairs(other, true));
+            }
+        }
+    }
+
+    #[test]
+    fn planted_diffs_add_up_and_mirror(seed in any::<u64>(), inlined in 0..80_usize, debug in any::<bool>(), renamed in 0..4_usize) {
+        let (base, change, ..) = planted(seed, renamed);
+        let changed = Build { inlined, ..build(seed ^ 1, debug) };
+        let both = base.run(&build(seed, debug), MOST).zip(change.run(&changed, MOST));
+        let Some((base, change)) = both else { return Ok(()) };
+        check(&base, &change, &compare(&base, &change))?;
+    }
+
+    #[test]
+    fn options_change_no_sum(base in arbitrary::one_run(), change in arbitrary::one_run()) {
+        let options = DiffOptions { fold_recursion: true, fold_generics: true, ..DiffOptions::default() };
+        for window in &diff(&base, &change, &options).windows {
+            check_pairs(window)?;
+        }
+    }
+}
+
+/// Each row is in one pair.
+fn check_pairs(window: &WindowDiff<'_>) -> Result<(), TestCaseError> {
+    for side in 0..2 {
+        let mut rows: Vec<usize> = window.pairs.iter().flat_map(|pair| pair.rows[side].clone()).collect();
+        rows.sort_unstable();
+        prop_assert_eq!(rows, (0..window.views[side].rows.len()).collect::<Vec<_>>());
+    }
+    for pair in &window.pairs {
+        prop_assert_eq!(pair.how == How::Alone, pair.rows.iter().any(Vec::is_empty));
+    }
+    Ok(())
+}
+
+/// The pairs, as sets of stacks of either side.
+fn pairs(window: &WindowDiff<'_>, turned: bool) -> BTreeSet<String> {
+    let stacks = |pair: &Pair, side: usize| {
+        let rows = pair.rows[side].iter().map(|&row| window.views[side].rows[row].row.stack);
+        rows.collect::<BTreeSet<_>>()
+    };
+    let text = |pair: &Pair| {
+        let (first, second) = if turned { (1, 0) } else { (0, 1) };
+        format!("{:?} {:?} {:?}", stacks(pair, first), stacks(pair, second), pair.how)
+    };
+    window.pairs.iter().map(text).collect()
+}
+
+/// What holds of every diff.
+fn check(base: &Profile, change: &Profile, diff: &Diff<'_>) -> Result<(), TestCaseError> {
+    let mirrored = compare(change, base);
+    for (window, other) in diff.windows.iter().zip(&mirrored.windows) {
+        check_pairs(window)?;
+        prop_assert_eq!(pairs(window, false), pairs(other, true));
+        let sum = |window: &WindowDiff<'_>, what: fn(&Counts) -> u64| -> f64 {
+            window
+                .entries
+                .iter()
+                .map(|entry| window.delta([what(&entry.counts[0]), what(&entry.counts[1])]))
+                .sum()
+        };
+        for what in [|counts: &Counts| counts.allocations, |counts: &Counts| counts.bytes] {
+            let all = window.delta([what(&window.counts[0]), what(&window.counts[1])]);
+            prop_assert_eq!(sum(window, what), all);
+            prop_assert_eq!(sum(other, what), -all);
+        }
+        for (at, entry) in window.entries.iter().enumerate() {
+            if let Some(other) = entry.counterpart {
+                prop_assert_eq!(window.entries[other].counterpart, Some(at));
+            }
+        }
+    }
+    // The same profiles give the same value.
+    prop_assert_eq!(format!("{diff:?}"), format!("{:?}", compare(base, change)));
+    Ok(())
+}
+
+/// With symbols only a function that was inlined is not known any more: then the nearest that is has to be named. This is
+/// no law but a rate, in programs that are small, call their functions from everywhere, and have a third of their calls
+/// inlined, a tenth of them on one side only.
+#[test]
+fn with_symbols_only_the_nearest_function_is_named() {
+    let (mut hits, mut all) = (0, 0);
+    for seed in 1000..1400 {
+        let (base, change, function, _) = planted(seed, 1);
+        let build_of = |seed: u64, inlined| Build { inlined, noise: 2, ..build(seed, false) };
+        let changed = build_of(2 * seed + 1, 40);
+        let both = base.run(&build_of(2 * seed, 30), MOST).zip(change.run(&changed, MOST));
+        let Some((base, profile)) = both else { continue };
+        // By every way from the planted function outwards the first that is not inlined.
+        let mut nearest = BTreeSet::new();
+        let mut open = vec![function];
+        while let Some(at) = open.pop() {
+            for caller in 0..change.functions.len() {
+                let calls = change.functions[caller]
+                    .actions
+                    .iter()
+                    .any(|(_, action)| matches!(action, program::Action::Call(callee) if *callee == at));
+                if calls && Program::is_inlined(&changed, caller, at) {
+                    open.push(caller);
+                } else if calls || at == 0 {
+                    nearest.insert(change.functions[at].name.clone());
+                }
+            }
+        }
+        let diff = compare(&base, &profile);
+        let window = &diff.windows[0];
+        let first = window.entries.first().map(|entry| site(&diff, window, entry).0);
+        all += 1;
+        let is_hit = first.as_ref().is_some_and(|first| nearest.contains(first));
+        hits += usize::from(is_hit);
+    }
+    println!("symbols only: {hits} of {all}");
+    assert!(all > 200, "{all} programs are small enough");
+    assert!(hits * 100 >= all * 60, "{hits} of {all}");
+}
+
+/// A profile of one window. Each line: allocations, the bytes of each, and frames from the leaf, those of one location
+/// joined by `|`; a name may be `function@file:line`.
+fn profile(iterations: u64, rows: &str) -> Profile {
+    let mut profile = Profile {
+        images: vec![Default::default()],
+        windows: vec![Window { name: "w".into(), entries: iterations, iterations, ..Window::default() }],
+        ..Profile::default()
+    };
+    for line in rows.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let mut words = line.split_whitespace();
+        let mut number = || words.next().unwrap().parse::<u64>().unwrap();
+        let (allocations, bytes) = (number(), number());
+        let mut stack = Stack::default();
+        for (at, names) in words.enumerate() {
+            let kind = if at == 0 { FrameKind::EntryPoint } else { FrameKind::Return };
+            let mut location =
+                Location { kind, address: profile.locations.len() as u64, ..Location::default() };
+            for name in names.split('|') {
+                let (name, place) = name.split_once('@').unwrap_or((name, ""));
+                let (file, line) = place.split_once(':').unwrap_or((place, "0"));
+                profile.functions.push(Function {
+                    name: name.into(),
+                    system_name: name.into(),
+                    file: file.into(),
+                    ..Function::default()
+                });
+                location
+                    .lines
+                    .push(Line { function: profile.functions.len() - 1, line: line.parse().unwrap() });
+            }
+            stack.locations.push(profile.locations.len());
+            profile.locations.push(location);
+        }
+        profile.stacks.push(stack);
+        profile.rows.push(Row {
+            stack: profile.stacks.len() - 1,
+            counts: Counts { allocations, bytes: allocations * bytes, ..Counts::default() },
+            entries: Some(allocations.min(iterations)),
+            first_entry: Some(1),
+            last_entry: Some(allocations.min(iterations)),
+            ..Row::default()
+        });
+    }
+    profile.normalize().unwrap();
+    profile
+}
+
+#[track_caller]
+fn expect(base: (u64, &str), change: (u64, &str), expected: &[&str]) {
+    let (base, change) = (profile(base.0, base.1), profile(change.0, change.1));
+    assert_eq!(entries(&compare(&base, &change)), expected);
+}
+
+#[test]
+fn a_new_call_site() {
+    let base = "4 8 malloc f@a.c:3 main@a.c:9";
+    let change = "4 8 malloc f@a.c:5 main@a.c:19\n 1 24 malloc g@a.c:7 main@a.c:20";
+    expect((1, base), (1, change), &["1 New g:7"]);
+    expect((1, change), (1, base), &["-1 Gone g:7"]);
+}
+
+#[test]
+fn iterations_are_divided_by() {
+    expect((10, "40 8 malloc f main"), (20, "80 8 malloc f main"), &[]);
+    expect((10, "40 8 malloc f main"), (20, "90 8 malloc f main"), &["0.5 More f:0"]);
+    expect((10, ""), (20, "7 8 malloc f main"), &["0.35 New f:0"]);
+}
+
+#[test]
+fn offsetting_changes_and_kinds() {
+    let base =
+        "10 8 malloc swap_a main\n 5 8 malloc old_name main\n 4 8 malloc gone main\n 8 8 malloc steady main";
+    let change =
+        "10 8 malloc swap_b main\n 5 8 malloc new_name main\n 4 8 malloc fresh main\n 8 8 malloc steady main";
+    expect(
+        (1, base),
+        (1, change),
+        &[
+            "4 New fresh:0",
+            "-4 Gone gone:0",
+            "5 RenamedFrom new_name:0",
+            "-5 RenamedTo old_name:0",
+            "10 RenamedFrom swap_b:0",
+            "-10 RenamedTo swap_a:0",
+        ],
+    );
+    expect((1, "9 8 malloc f main"), (1, "9 16 malloc f main"), &["0 Larger f:0"]);
+    expect((1, "9 16 malloc f main"), (1, "9 8 malloc f main"), &["0 Smaller f:0"]);
+    expect((100, "1 8 malloc f main"), (100, "100 8 malloc f main"), &["0.99 Repeated f:0"]);
+    expect((100, "100 8 malloc f main"), (100, "1 8 malloc f main"), &["-0.99 Once f:0"]);
+    expect(
+        (1, "3 8 malloc a main\n 5 8 malloc b main"),
+        (1, "1 8 malloc a main\n 7 8 malloc b main"),
+        &["2 MovedFrom b:0", "-2 MovedTo a:0"],
+    );
+}
+
+#[test]
+fn lines_tell_which_of_two_allocations() {
+    let base = "3 8 malloc f@a.c:10 main@a.c:30\n 1 8 malloc f@a.c:12 main@a.c:30";
+    let change =
+        "3 8 malloc f@a.c:20 main@a.c:40\n 1 8 malloc f@a.c:21 main@a.c:40\n 1 8 malloc f@a.c:22 main@a.c:40";
+    expect((1, base), (1, change), &["1 More f:22"]);
+}
+
+#[test]
+fn equal_static_names_in_two_files_are_two() {
+    let base = "3 8 malloc init@/p/a/x.c:1 main@/p/main.c:2";
+    let change = "3 8 malloc init@/p/b/x.c:1 main@/p/main.c:2";
+    let (base, change) = (profile(1, base), profile(1, change));
+    let diff = compare(&base, &change);
+    assert_eq!(entries(&diff), ["3 MovedFrom init:1", "-3 MovedTo init:1"]);
+    assert_eq!(diff.windows[0].pairing.other_site, 1);
+}
+
+#[test]
+fn one_stack_that_inlining_parts_in_two_is_one() {
+    let base = "10 8 malloc parse walk run main";
+    let change = "6 8 malloc parse walk run main\n 4 8 malloc parse run main";
+    expect((1, base), (1, change), &[]);
+    expect((1, change), (1, base), &[]);
+    let planted = "6 8 malloc parse walk run main\n 5 8 malloc parse run main";
+    expect((1, base), (1, planted), &["1 More parse:0"]);
+}
+
+#[test]
+fn unrelated_stacks_are_no_pair() {
+    let base = "3 8 malloc alpha one two three main\n 1 8 malloc beta x main\n 1 8 malloc gamma x main";
+    let change = "3 8 malloc zeta four five six main\n 1 8 malloc beta x main\n 1 8 malloc gamma x main";
+    let (base, change) = (profile(1, base), profile(1, change));
+    let diff = compare(&base, &change);
+    let pairing = diff.windows[0].pairing;
+    assert_eq!((pairing.base_only, pairing.change_only), (1, 1));
+    assert_eq!(entries(&diff).len(), 2);
+}
+
+#[test]
+fn recursion_and_instances_fold_by_option() {
+    let base = "3 8 malloc visit visit visit main\n 2 8 malloc push<u8> main";
+    let change = "3 8 malloc visit visit main\n 2 8 malloc push<u16> main";
+    let (base, change) = (profile(1, base), profile(1, change));
+    let pairing = |fold_recursion, fold_generics| {
+        let options = DiffOptions { fold_recursion, fold_generics, ..DiffOptions::default() };
+        diff(&base, &change, &options).windows[0].pairing.equal
+    };
+    assert_eq!((pairing(false, false), pairing(true, false), pairing(true, true)), (0, 1, 2));
+}
+
+#[test]
+fn a_new_stack_parts_from_what_was_there() {
+    let base = "3 8 malloc f run main";
+    let change = "3 8 malloc f run main\n 1 8 malloc h g run main";
+    let (base, change) = (profile(1, base), profile(1, change));
+    let diff = compare(&base, &change);
+    let entry = &diff.windows[0].entries[0];
+    // malloc h g | run main
+    assert_eq!((entry.kind, entry.parting, entry.row.0), (Kind::New, Some(3), Side::Change));
+}
+
+#[test]
+fn what_varies_between_runs_is_no_difference() {
+    let with = |values: [u64; 3]| {
+        let mut profile = profile(30, &format!("{} 8 malloc f main", values.iter().sum::<u64>()));
+        profile.environment.repeats = 3;
+        profile.windows[0].iterations_per_repeat = vec![10; 3];
+        profile.rows[0].repeats =
+            values.iter().map(|&allocations| RepeatValue { allocations, bytes: 8 * allocations }).collect();
+        profile
+    };
+    let of = |base: &Profile, change: &Profile| {
+        let diff = compare(base, change);
+        (entries(&diff), diff.windows[0].pairing.unstable)
+    };
+    assert_eq!(of(&with([40, 42, 44]), &with([44, 46, 48])), (Vec::new(), 1));
+    assert_eq!(of(&with([40, 42, 44]), &profile(10, "43 8 malloc f main")), (Vec::new(), 1));
+    assert_eq!(of(&with([40, 42, 44]), &with([45, 46, 47])).0, ["0.4 More f:0"]);
+    assert_eq!(of(&with([40, 40, 40]), &with([41, 41, 41])).0.len(), 1);
+}
+
+#[test]
+fn windows_of_one_side_are_listed() {
+    let mut change = profile(1, "1 8 malloc f main");
+    change.windows[0].name = "other".into();
+    let base = profile(1, "1 8 malloc f main");
+    let diff = compare(&base, &change);
+    assert!(diff.windows.is_empty() && diff.differs());
+    let names = diff.unpaired.each_ref().map(|windows| windows[0].window.name.clone());
+    assert_eq!(names, ["w", "other"]);
+}
+
+#[test]
+fn one_stack_can_be_asked_for() {
+    let base = profile(1, "1 8 malloc f main\n 1 8 malloc g main");
+    let change = profile(1, "2 8 malloc f main\n 2 8 malloc g main");
+    let options = DiffOptions { stack: vec![regex::Regex::new("^g$").unwrap()], ..DiffOptions::default() };
+    assert_eq!(entries(&diff(&base, &change, &options)), ["1 More g:0"]);
+}
+
+#[test]
+fn what_was_recorded_otherwise_is_told() {
+    let mut base = profile(1, "1 8 malloc f main");
+    let mut change = base.clone();
+    base.environment.libc = "glibc 2.36".into();
+    change.environment.libc = "glibc 2.41".into();
+    base.environment.lifetimes = true;
+    change.environment.compilers = vec!["rustc 1.95".into()];
+    let diff = compare(&base, &change);
+    let told: Vec<String> = diff
+        .conditions
+        .iter()
+        .map(|condition| format!("{:?} {:?}", condition.what, condition.values))
+        .collect();
+    assert_eq!(told, [r#"Libc ["glibc 2.36", "glibc 2.41"]"#, r#"Lifetimes ["followed", "not followed"]"#]);
+}

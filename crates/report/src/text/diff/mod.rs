@@ -1,0 +1,280 @@
+//! Two profiles compared, for people.
+//!
+//! ```text
+//! +1.00 allocs/iter in "parse": Parser::name  src/parser.rs:118 (new)
+//!
+//! window "parse"   75.00 → 76.00 allocs/iter (+1.00, +1.3 %)   4,114 → 4,138 B/iter (+24)
+//!
+//!   allocs/iter  B/iter  change  call site
+//!         +1.00     +24     new  Parser::name  src/parser.rs:118
+//!                                  was not allocating before
+//!                                  the base has this stack from Parser::header outwards
+//!                                  calls String::clone, from Parser::header ← main
+//!   unchanged: 60 stacks (12 paired although inlining differs)
+//! ```
+//!
+//! The first line is the answer: the first entry of the window that has the greatest difference.
+
+mod entry;
+mod explain;
+mod tree;
+
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::diff::{Condition, Diff, Entry, Side, What, WindowDiff};
+use heaptally_profile::model::Counts;
+use heaptally_profile::view::WindowView;
+
+use super::Context;
+use super::page::Page;
+use crate::Options;
+use crate::escape::escape;
+use crate::number::{count, counted, per_iteration};
+
+/// What is shown of each window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Show {
+    /// The call sites that changed.
+    #[default]
+    Entries,
+    /// A tree of functions with the differences carried up.
+    Tree,
+    /// How each stack was paired.
+    Pairing,
+}
+
+/// A diff with what its words are made from.
+pub(super) struct Sides<'a, 'p> {
+    pub(super) diff: &'a Diff<'p>,
+    pub(super) contexts: [Context<'a>; 2],
+    pub(super) options: &'a Options,
+}
+
+/// The diff. Of the options those for text count.
+pub fn text(diff: &Diff<'_>, options: &Options, show: Show) -> String {
+    let sites = diff.profiles.map(|profile| CallSites::new(profile, &options.rules));
+    let contexts = [0, 1].map(|side| Context::new(diff.profiles[side], options, &sites[side]));
+    let sides = Sides { diff, contexts, options };
+    let mut page = Page::new(options.color);
+    page.head(&answer(&sides));
+    for condition in &diff.conditions {
+        page.line(&format!("note: {}", words(condition)));
+    }
+    for window in shown(diff) {
+        page.line("");
+        page.head(&head(&sides, window));
+        page.line("");
+        match show {
+            Show::Entries => entry::entries(&mut page, &sides, window),
+            Show::Tree => tree::tree(&mut page, &sides, window),
+            Show::Pairing => explain::pairs(&mut page, &sides, window),
+        }
+        page.line(&format!("  {}", pairing(window)));
+    }
+    unpaired(&mut page, diff);
+    page.text()
+}
+
+/// The entries of a window in five cells: the window, allocations, bytes, the kind, the call site.
+pub(crate) fn cells<'a>(diff: &Diff<'_>, options: &Options, window: &'a WindowDiff<'_>) -> Vec<[String; 5]> {
+    let sites = diff.profiles.map(|profile| CallSites::new(profile, &options.rules));
+    let contexts = [0, 1].map(|side| Context::new(diff.profiles[side], options, &sites[side]));
+    let sides = Sides { diff, contexts, options };
+    let numbers = Numbers::of(window);
+    let cells = |entry: &'a Entry| {
+        [
+            escape(&window.views[1].window.name).into_owned(),
+            format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
+            format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
+            entry::kind(entry.kind).to_owned(),
+            entry::site(&sides, window, entry, None).join(" "),
+        ]
+    };
+    window.entries.iter().map(cells).collect()
+}
+
+/// The windows that are compared.
+fn shown<'a, 'p>(diff: &'a Diff<'p>) -> impl Iterator<Item = &'a WindowDiff<'p>> {
+    diff.windows.iter().filter(|window| !window.is_in_background())
+}
+
+/// The first line.
+fn answer(sides: &Sides<'_, '_>) -> String {
+    let greatest =
+        |window: &WindowDiff<'_>| window.entries.first().map(|entry| amount(window, &entry.counts));
+    let changed = shown(sides.diff).filter(|window| !window.entries.is_empty());
+    // Of equal ones the first.
+    let most = changed.reduce(|most, window| {
+        let (a, b) = (greatest(most).unwrap_or_default(), greatest(window).unwrap_or_default());
+        if b > a { window } else { most }
+    });
+    let Some((window, entry)) = most.and_then(|window| Some((window, window.entries.first()?))) else {
+        let windows = shown(sides.diff).count() as u64;
+        let stacks: u64 = shown(sides.diff).map(|window| window.pairing.unchanged).sum();
+        let (windows, stacks) = (counted(windows, "window", "windows"), counted(stacks, "stack", "stacks"));
+        return match sides.diff.differs() {
+            true => format!("no difference in {windows} ({stacks}); other windows are on one side only"),
+            false => format!("no difference: {stacks} in {windows}"),
+        };
+    };
+    let numbers = Numbers::of(window);
+    let allocations = [0, 1].map(|side| entry.counts[side].allocations);
+    let bytes = [0, 1].map(|side| entry.counts[side].bytes);
+    let amount = match window.sign(allocations) {
+        0 => format!("{} {}", numbers.delta(window, bytes, true), numbers.unit("B")),
+        _ => format!("{} {}", numbers.delta(window, allocations, false), numbers.unit("allocs")),
+    };
+    format!(
+        "{amount} in \"{}\": {} ({})",
+        escape(&window.views[1].window.name),
+        entry::site(sides, window, entry, None).join(" "),
+        entry::kind(entry.kind)
+    )
+}
+
+/// Allocations and bytes per iteration, without their sign.
+fn amount(window: &WindowDiff<'_>, counts: &[Counts; 2]) -> (f64, f64) {
+    let of = |what: fn(&Counts) -> u64| window.delta([what(&counts[0]), what(&counts[1])]).abs();
+    (of(|counts| counts.allocations), of(|counts| counts.bytes))
+}
+
+/// `window "parse"   75.00 → 76.00 allocs/iter (+1.00, +1.3 %)   4,114 → 4,138 B/iter (+24)`.
+fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
+    let numbers = Numbers::of(window);
+    let view = &window.views[1];
+    let mut name = format!("window \"{}\"", escape(&view.window.name));
+    if let Some(image) = view.image.filter(|_| sides.diff.profiles[1].images.len() > 1) {
+        name.push_str(&format!(" of {}", escape(&image.label)));
+    }
+    let part = |what: fn(&Counts) -> u64, unit: &str, is_bytes: bool| {
+        let counts = [0, 1].map(|side| what(&window.counts[side]));
+        let [base, change] = [Side::Base, Side::Change]
+            .map(|side| numbers.value(window, side, counts[side.index()], is_bytes));
+        let unit = numbers.unit(unit);
+        if window.sign(counts) == 0 {
+            return format!("{change} {unit} (no change)");
+        }
+        let percent = match window.per_iteration(Side::Base, counts[0]) {
+            base if base > 0.0 => format!(", {:+.1} %", window.delta(counts) / base * 100.0),
+            _ => String::new(),
+        };
+        format!("{base} → {change} {unit} ({}{percent})", numbers.delta(window, counts, is_bytes))
+    };
+    format!("{name}   {}   {}", part(|of| of.allocations, "allocs", false), part(|of| of.bytes, "B", true))
+}
+
+/// `unchanged: 60 stacks (12 paired although inlining differs)`.
+fn pairing(window: &WindowDiff<'_>) -> String {
+    let pairing = &window.pairing;
+    let differing: Vec<String> = [
+        (pairing.library, "library frames"),
+        (pairing.inlining, "inlining"),
+        (pairing.renamed, "names of callers"),
+        (pairing.other_site, "the name of the call site"),
+    ]
+    .into_iter()
+    .filter(|(stacks, _)| *stacks > 0)
+    .map(|(stacks, what)| format!("{} by {what}", count(stacks)))
+    .collect();
+    let mut line = format!("unchanged: {}", counted(pairing.unchanged, "stack", "stacks"));
+    let mut notes = Vec::new();
+    if !differing.is_empty() {
+        notes.push(format!("paired although they differ: {}", differing.join(", ")));
+    }
+    for (stacks, side) in [(pairing.base_only, "base"), (pairing.change_only, "change")] {
+        if stacks > 0 {
+            notes.push(format!("in the {side} only: {}", count(stacks)));
+        }
+    }
+    if pairing.unstable > 0 {
+        notes.push(format!("within what runs differ by: {}", count(pairing.unstable)));
+    }
+    if !notes.is_empty() {
+        line.push_str(&format!("   ({})", notes.join("; ")));
+    }
+    line
+}
+
+fn unpaired(page: &mut Page, diff: &Diff<'_>) {
+    let told = |side: usize, name: &str| -> Vec<String> {
+        let windows = diff.unpaired[side].iter().filter(|window| !window.in_background);
+        let line = |view: &WindowView<'_>| {
+            format!(
+                "\"{}\" in the {name} only: {}, {} B",
+                escape(&view.window.name),
+                counted(view.counts.allocations, "allocation", "allocations"),
+                count(view.counts.bytes)
+            )
+        };
+        windows.map(line).collect()
+    };
+    let mut lines = told(0, "base");
+    lines.extend(told(1, "change"));
+    page.part("windows of one side", &lines);
+}
+
+/// What differs between the recordings, in words.
+pub(crate) fn words(condition: &Condition) -> String {
+    let [base, change] = condition.values.each_ref().map(|value| escape(value));
+    let what = match condition.what {
+        What::Architecture => "another architecture",
+        What::Libc => "another C library",
+        What::Allocator => "another allocator",
+        What::Compilers => "other compilers",
+        What::Recorder => "another heaptally",
+        What::Lifetimes => {
+            return format!(
+                "blocks were {base} in the base, {change} in the change: only allocations are compared"
+            );
+        }
+        What::Incomplete => "allocations without a whole stack",
+    };
+    format!("{what}: {base} in the base, {change} in the change")
+}
+
+/// How the numbers of a window are written: divided by iterations where either side has several.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers {
+    is_divided: bool,
+}
+
+impl Numbers {
+    pub(super) fn of(window: &WindowDiff<'_>) -> Self {
+        Self { is_divided: window.views.iter().any(|view| view.window.iterations > 1) }
+    }
+
+    pub(super) fn unit(self, unit: &str) -> String {
+        if self.is_divided { format!("{unit}/iter") } else { unit.to_owned() }
+    }
+
+    pub(super) fn value(self, window: &WindowDiff<'_>, side: Side, value: u64, is_bytes: bool) -> String {
+        self.number(window.per_iteration(side, value), is_bytes)
+    }
+
+    /// With its sign.
+    pub(super) fn delta(self, window: &WindowDiff<'_>, counts: [u64; 2], is_bytes: bool) -> String {
+        let sign = match window.sign(counts) {
+            1 => "+",
+            -1 => "-",
+            _ => "",
+        };
+        format!("{sign}{}", self.number(window.delta(counts).abs(), is_bytes))
+    }
+
+    fn number(self, value: f64, is_bytes: bool) -> String {
+        match self.is_divided {
+            false => count(value as u64),
+            true if is_bytes => crate::number::bytes_per_iteration(Some(value)),
+            true => per_iteration(Some(value)),
+        }
+    }
+}
+
+/// Of an entry, allocations of both sides.
+pub(super) fn allocations(entry: &Entry) -> [u64; 2] {
+    entry.counts.each_ref().map(|counts| counts.allocations)
+}
+
+/// … and bytes.
+pub(super) fn bytes(entry: &Entry) -> [u64; 2] {
+    entry.counts.each_ref().map(|counts| counts.bytes)
+}

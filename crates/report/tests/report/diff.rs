@@ -1,0 +1,187 @@
+//! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
+
+use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::model::{Counts, Profile, WindowKind};
+use heaptally_profile::view::Sort;
+use heaptally_report::diff_folded::diff_folded;
+use heaptally_report::diff_json::diff_json;
+use heaptally_report::diff_markdown::{MOST_BYTES, diff_markdown};
+use heaptally_report::text::diff::{Show, text};
+use heaptally_report::{Options, json::json};
+use serde_json::Value;
+
+use crate::fixture::{Fixture, everything, freed};
+use crate::schema::{check, undescribed};
+
+/// Rows as (allocations, bytes, frames from the leaf).
+fn profile(iterations: u64, rows: &[(u64, u64, &str)]) -> Profile {
+    let mut fixture = Fixture::new();
+    let window = fixture.window("parse", WindowKind::Process, iterations);
+    for (allocations, bytes, names) in rows {
+        let stack = fixture.stack("malloc", names);
+        fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
+    }
+    fixture.profile.normalize().expect("valid");
+    fixture.profile
+}
+
+/// One allocation was added, a function renamed, another one inlined, a third allocates larger blocks.
+fn sides() -> [Profile; 2] {
+    let push = "alloc::vec::Vec<T>::push|header::push_value";
+    let base = [
+        (40_000, 1_920_000, &*format!("{push} parse_line parse main")),
+        (20_000, 640_000, "alloc::vec::Vec<T>::push old_name parse main"),
+        (10_000, 160_000, "table::grow parse main"),
+        (5_000, 80_000, "gone parse main"),
+        (2_000, 80_000, "walk walk walk main"),
+    ];
+    let change = [
+        (40_000, 1_920_000, &*format!("{push}|parse_line parse main")),
+        (20_000, 640_000, "alloc::vec::Vec<T>::push new_name parse main"),
+        (10_000, 320_000, "table::grow parse main"),
+        (1_000, 24_000, "alloc::string::String::clone parser::name parser::header parse main"),
+        (2_000, 80_000, "walk walk walk main"),
+    ];
+    [profile(1000, &base), profile(1000, &change)]
+}
+
+fn of(options: &Options, show: Show) -> String {
+    let [base, change] = sides();
+    text(&diff(&base, &change, &DiffOptions::default()), options, show)
+}
+
+#[test]
+fn the_first_line_is_the_answer() {
+    insta::assert_snapshot!(of(&Options::default(), Show::Entries));
+}
+
+#[test]
+fn every_frame_in_full() {
+    insta::assert_snapshot!(of(&Options { full: true, limit: 2, ..Options::default() }, Show::Entries));
+}
+
+#[test]
+fn differences_are_carried_up() {
+    insta::assert_snapshot!(of(&Options::default(), Show::Tree));
+}
+
+#[test]
+fn pairs_are_explained() {
+    insta::assert_snapshot!(of(&Options::default(), Show::Pairing));
+}
+
+#[test]
+fn what_does_not_differ() {
+    let [base, _] = sides();
+    let text = text(&diff(&base, &base, &DiffOptions::default()), &Options::default(), Show::Entries);
+    assert!(text.starts_with("no difference: 5 stacks in 1 window\n"), "{text}");
+    assert!(!text.contains("NaN") && !text.contains("inf"));
+}
+
+#[test]
+fn windows_and_conditions_of_one_side() {
+    let [base, mut change] = sides();
+    change.windows[0].name = "other".into();
+    change.environment.libc = "glibc 2.41".into();
+    change.environment.lifetimes = false;
+    insta::assert_snapshot!(text(
+        &diff(&base, &change, &DiffOptions::default()),
+        &Options::default(),
+        Show::Entries
+    ));
+}
+
+#[test]
+fn lines_fit_a_terminal() {
+    for width in [40, 60, 80, 120] {
+        let text = of(&Options { width: Some(width), ..Options::default() }, Show::Entries);
+        let table = text.lines().skip(3).filter(|line| !line.starts_with("  unchanged"));
+        let widest = table.map(|line| line.chars().count()).max();
+        assert!(widest <= Some(width + 40), "{width}: {text}");
+    }
+}
+
+#[test]
+fn markdown_is_a_comment() {
+    let [base, change] = sides();
+    insta::assert_snapshot!(diff_markdown(
+        &diff(&base, &change, &DiffOptions::default()),
+        &Options::default()
+    ));
+}
+
+#[test]
+fn markdown_is_never_too_long_and_holds_names_as_code() {
+    let rows: Vec<String> = (0..3000).map(|at| format!("b`<script>@me{at} main")).collect();
+    let rows: Vec<(u64, u64, &str)> = rows.iter().map(|names| (1, 8, names.as_str())).collect();
+    let (base, change) = (profile(1, &[]), profile(1, &rows));
+    let options = Options { limit: 0, ..Options::default() };
+    let markdown = diff_markdown(&diff(&base, &change, &DiffOptions::default()), &options);
+    assert!(markdown.len() <= MOST_BYTES, "{}", markdown.len());
+    assert!(markdown.contains("more call sites") && markdown.ends_with("</details>\n"));
+}
+
+#[test]
+fn folded_stacks_have_both_numbers() {
+    let [base, change] = sides();
+    let diff = diff(&base, &change, &DiffOptions::default());
+    let folded = diff_folded(&diff, &Options::default());
+    assert!(
+        folded
+            .contains("main;parse;parser::header;parser::name;alloc::string::String::clone;malloc 0 1000\n")
+    );
+    assert!(folded.contains("main;parse;gone;malloc 5000 0\n"), "{folded}");
+    let bytes = diff_folded(&diff, &Options { sort: Sort::Bytes, ..Options::default() });
+    assert!(bytes.contains("main;parse;table::grow;malloc 160000 320000\n"), "{bytes}");
+}
+
+fn report(base: &Profile, change: &Profile) -> Value {
+    let json = diff_json(&diff(base, change, &DiffOptions::default()), &Options::default());
+    serde_json::from_str(&json).expect("the diff is JSON")
+}
+
+fn schema() -> Value {
+    serde_json::from_str(include_str!("../../schema/diff.v1.schema.json")).expect("the schema is JSON")
+}
+
+#[test]
+fn diffs_conform_to_the_schema() {
+    let schema = schema();
+    let [base, change] = sides();
+    for (base, change) in
+        [(&base, &change), (&change, &base), (&base, &everything()), (&Profile::default(), &base)]
+    {
+        let report = report(base, change);
+        let (mut errors, mut names) = (Vec::new(), Vec::new());
+        check(&schema, &schema, &report, "", &mut errors);
+        undescribed(&schema, &schema, &report, "", &mut names);
+        assert_eq!((errors, names), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn what_json_says() {
+    let [base, change] = sides();
+    let report = report(&base, &change);
+    let window = &report["windows"][0];
+    assert_eq!(report["differs"], true);
+    assert_eq!(window["allocations"]["delta_per_iteration"], -4.0);
+    let entries = window["entries"].as_array().unwrap();
+    let kinds: Vec<&str> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["gone", "new", "larger", "renamed_to", "renamed_from"]);
+    assert_eq!(entries[1]["allocations"]["percent"], Value::Null);
+    let site = &report["frames"][entries[1]["call_site"].as_u64().unwrap() as usize];
+    assert_eq!(site["function"], "parser::name");
+    assert_eq!(entries[4]["counterpart"], 3);
+}
+
+#[test]
+fn the_same_profiles_give_the_same_bytes() {
+    let mut base = everything();
+    let change = everything();
+    base.rows[1].counts = Counts { allocations: 7, ..base.rows[1].counts };
+    let of = || diff_json(&diff(&base, &change, &DiffOptions::default()), &Options::default());
+    assert_eq!(of(), of());
+    assert!(!json(&change, &Options::default()).is_empty());
+    assert!(of().trim_end_matches('\n').chars().all(|character| !character.is_control()));
+}
