@@ -11,7 +11,7 @@ use heaptally_segment::layout::{FLAG_CHILD, STATE_ATTACHED, STATE_REPLACED};
 
 use crate::child::{self, Place, Process};
 use crate::environment;
-use crate::local::{QUIET, local};
+use crate::local::{IDLE, QUIET, local};
 use crate::recorder::{Recorder, recorder};
 
 /// An array of C strings that ends with a null pointer.
@@ -60,6 +60,8 @@ unsafe fn replace_recorded(
     // SAFETY: by the caller.
     let result = match unsafe { environment::for_next_image(given, place) } {
         Some(next) => {
+            // SAFETY: by the caller.
+            note_next(recorder, unsafe { child::path_bytes(program) });
             header.state.store(STATE_REPLACED, Ordering::Release);
             let result = call(next.entries());
             header.state.store(STATE_ATTACHED, Ordering::Release);
@@ -71,6 +73,22 @@ unsafe fn replace_recorded(
         child::remove(place);
     }
     result
+}
+
+/// Writes which program comes next: if its image does not record, that is its name.
+fn note_next(recorder: &Recorder, program: &[u8]) {
+    let local = local();
+    // A signal handler that interrupted the recorder may hold what a text is written under.
+    if local.busy != IDLE {
+        return;
+    }
+    local.busy = QUIET;
+    let header = recorder.tally.header();
+    if let Some(offset) = recorder.tally.intern(program) {
+        header.next_program.store(offset, Ordering::Relaxed);
+        header.next_program_len.store(program.len() as u32, Ordering::Relaxed);
+    }
+    local.busy = IDLE;
 }
 
 /// Calls with the environment for a child's image.

@@ -22,7 +22,10 @@ const MAP_NORESERVE: usize = 0x4000;
 const MADV_DONTDUMP: usize = 16;
 const MADV_WIPEONFORK: usize = 18;
 const MADV_POPULATE_WRITE: usize = 23;
+const EPERM: isize = -1;
+const EACCES: isize = -13;
 const EINVAL: isize = -22;
+const ENOSYS: isize = -38;
 const EINTR: isize = -4;
 const EAGAIN: isize = -11;
 const PR_GET_NAME: usize = 16;
@@ -76,7 +79,8 @@ pub(crate) fn open_pages(memory: *mut u8, bytes: usize) -> bool {
     loop {
         match advise(memory, bytes, MADV_POPULATE_WRITE) {
             EINTR | EAGAIN => {}
-            EINVAL => return populate_by_copy(memory, bytes),
+            // A sandbox refuses advice that it does not know in its own way.
+            EINVAL | EPERM | EACCES | ENOSYS => return populate_by_copy(memory, bytes),
             result => return !is_error(result),
         }
     }
