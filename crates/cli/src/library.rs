@@ -94,7 +94,8 @@ fn candidates() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     folders.extend(absolute("XDG_CACHE_HOME").map(|cache| cache.join("heaptally")));
     folders.extend(absolute("HOME").map(|home| home.join(".cache/heaptally")));
-    folders.extend(absolute("TMPDIR").map(|folder| folder.join(&of_user)));
+    // One that is not there is not made: whoever named it did not mean a new folder there.
+    folders.extend(absolute("TMPDIR").filter(|folder| folder.is_dir()).map(|folder| folder.join(&of_user)));
     folders.push(Path::new("/tmp").join(&of_user));
     folders.dedup();
     folders

@@ -44,7 +44,7 @@ pub(crate) unsafe fn takes_recorder(program: *const c_char) -> bool {
     let mut words = interpreter.split(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
     let mut path = [0; PATH_BYTES];
     let interpreter = words.find(|word| !word.is_empty()).and_then(|word| joined(&mut path, word, b""));
-    let Some(file) = interpreter.and_then(|path| File::open_to_look(path)) else { return true };
+    let Some(file) = interpreter.and_then(File::open_to_look) else { return true };
     head.fill(0);
     file.read_at(0, &mut head);
     bears(&file, &head)

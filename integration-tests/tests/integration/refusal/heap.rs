@@ -1,6 +1,6 @@
 //! Programs whose allocations go past malloc: heaps of languages, and Rust's allocators.
 
-use super::Doctor::{No, Yes};
+use super::Doctor::Yes;
 use super::{Row, check, row};
 
 const ROWS: &[Row] = &[
