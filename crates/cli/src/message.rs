@@ -14,7 +14,12 @@ pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
 
 /// As [`quote`], of bytes.
 pub(crate) fn quote_bytes(name: &[u8]) -> String {
-    format!("`{}`", escape(&escape_path(name)))
+    format!("`{}`", visible(name))
+}
+
+/// A name or path with everything in it visible, without quotes.
+pub(crate) fn visible(name: &[u8]) -> String {
+    escape(&escape_path(name)).into_owned()
 }
 
 /// Prints a message, its further lines indented. A closed error output is no error.

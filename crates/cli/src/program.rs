@@ -5,7 +5,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::doctor::rust_allocator::Source;
 use crate::elf::{Elf, Linkage};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::message::quote;
-use crate::script::{self, HEAD_BYTES, Kind, SHELL};
+use crate::script::{self, Kind, SHELL};
 
 #[cfg(test)]
 mod tests;
@@ -46,13 +46,8 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
     let mut script: Option<PathBuf> = None;
     for _ in 0..SCRIPT_LEVELS {
         executable_of(&path, script.as_deref())?;
-        let mut head = Vec::new();
-        let opened = File::open(&path).and_then(|file| {
-            let mut part = file.try_clone()?.take(HEAD_BYTES as u64);
-            part.read_to_end(&mut head).map(|_| file)
-        });
-        let file = match opened {
-            Ok(file) => file,
+        let (file, head) = match script::open(&path) {
+            Ok(opened) => opened,
             Err(error) => {
                 refuse_privileges(&path)?;
                 return Err(unreadable(&path, &error));
@@ -150,17 +145,14 @@ pub(crate) fn executable(path: &Path) -> Result<(), Failure> {
 /// As [`executable`], of the interpreter of a script.
 pub(crate) fn executable_of(path: &Path, script: Option<&Path>) -> Result<(), Failure> {
     let refuse = |why: &str, advice: &str| {
-        let role =
-            script.map_or_else(String::new, |script| format!("the interpreter of {}, ", quote(script)));
-        let advice = if script.is_some() { "mend the script's first line" } else { advice };
-        Err(Failure::new(
-            NOT_EXECUTABLE,
-            format!(
-                "{role}{}{} cannot be executed: {why}\n{advice}",
-                quote(path),
-                if role.is_empty() { "" } else { "," }
+        let (what, advice) = match script {
+            Some(script) => (
+                format!("the interpreter of {}, {},", quote(script), quote(path)),
+                "mend the script's first line",
             ),
-        ))
+            None => (quote(path), advice),
+        };
+        Err(Failure::new(NOT_EXECUTABLE, format!("{what} cannot be executed: {why}\n{advice}")))
     };
     match fs::metadata(path) {
         Err(error) => refuse(&words_of(&error), "name a program"),
@@ -294,10 +286,7 @@ fn rust_allocator(path: &Path) -> Option<Source> {
 
 /// The warnings of an image that the program went on to.
 pub(crate) fn warnings_of_image(path: &Path) -> Vec<String> {
-    let Ok(file) = File::open(path) else { return Vec::new() };
-    let mut head = Vec::new();
-    let read = file.try_clone().and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
-    match read.ok().and_then(|_| Elf::read(&file, &head)) {
+    match script::open(path).ok().and_then(|(file, head)| Elf::read(&file, &head)) {
         Some(elf) => warnings_of(path, &elf).iter().map(Finding::in_a_line).collect(),
         None => Vec::new(),
     }

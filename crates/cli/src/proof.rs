@@ -7,14 +7,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS};
 use heaptally_segment::read::{Area, Snapshot, State};
 
 use crate::doctor::kernel;
 use crate::exit::{Failure, RECORDER};
-use crate::message::{quote, quote_bytes};
+use crate::message::{quote, quote_bytes, visible};
 use crate::process::End;
 use crate::program;
 
@@ -79,45 +78,36 @@ fn why_not_attached(snapshot: &Snapshot) -> String {
 
 /// Why the recorder did not come along when the program went on to another one.
 fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
+    let lost = |to: &str, advice: &str| {
+        format!("{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n{advice}")
+    };
     if next.is_empty() {
-        return format!(
-            "{name} went on to another program by exec, in which the recorder was not loaded; {ended}\n\
-             record that program itself"
-        );
+        return lost("another program", "record that program itself");
     }
     let to = quote(next);
-    let refusal = program::examine(next).err().filter(|refusal| refusal.code == RECORDER);
-    if let Some(refusal) = refusal {
+    if let Some(refusal) = program::examine(next).err().filter(|refusal| refusal.code == RECORDER) {
         // Its path may stand there in another form, behind scripts.
         return format!(
             "{name} went on to {to} by exec, which cannot be recorded; {ended}\n{}",
             refusal.message
         );
     }
-    let found = program::find(next).ok();
-    let mode = found
-        .as_deref()
-        .and_then(|path| fs::metadata(path).ok())
-        .map_or(0, |found| found.permissions().mode());
-    let is_privileged = mode & 0o6000 != 0 || found.as_deref().is_some_and(program::has_capabilities);
+    let is_privileged = program::find(next).is_ok_and(|path| {
+        let mode = fs::metadata(&path).map_or(0, |found| found.permissions().mode());
+        mode & 0o6000 != 0 || program::has_capabilities(&path)
+    });
     if is_privileged {
-        return format!(
-            "{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n\
-             it gains privileges (setuid, setgid, capabilities), so the loader ignores LD_PRELOAD: record a copy without"
+        return lost(
+            &to,
+            "it gains privileges (setuid, setgid, capabilities), so the loader ignores LD_PRELOAD: record a copy without",
         );
     }
-    format!(
-        "{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n\
-         put heaptally behind what changes the user, the root folder, the namespace or the environment: \
-         {name} … heaptally run -- {}",
-        last_name(next)
+    lost(
+        &to,
+        &format!(
+            "put heaptally behind what changes the user, the root folder, the namespace or the environment: \
+             {name} … heaptally run -- {}",
+            visible(next.as_bytes())
+        ),
     )
-}
-
-fn last_name(program: &OsStr) -> String {
-    let program = Path::new(program);
-    heaptally_report::escape::escape(&heaptally_profile::path_text::escape_path(
-        program.as_os_str().as_bytes(),
-    ))
-    .into_owned()
 }

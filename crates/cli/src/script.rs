@@ -1,6 +1,8 @@
 //! The first line of a script, read as the kernel reads it.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,14 @@ pub(crate) enum Kind {
     Text,
     /// Bytes that are no program.
     Other,
+}
+
+/// Opens a file, and reads its first [`HEAD_BYTES`].
+pub(crate) fn open(path: &Path) -> io::Result<(File, Vec<u8>)> {
+    let file = File::open(path)?;
+    let mut head = Vec::new();
+    (&file).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok((file, head))
 }
 
 /// Looks at the first [`HEAD_BYTES`] of a file.

@@ -11,6 +11,7 @@ use heaptally_segment::layout::{FLAG_CHILD, STATE_ATTACHED, STATE_REPLACED};
 
 use crate::child::{self, Place, Process};
 use crate::environment;
+use crate::event::quietly;
 use crate::local::{IDLE, QUIET, local};
 use crate::next_image::takes_recorder;
 use crate::recorder::{Recorder, recorder};
@@ -86,18 +87,17 @@ fn end(place: Option<Place>, result: c_int) -> c_int {
 
 /// Writes which program comes next: if its image does not record, that is its name.
 fn note_next(recorder: &Recorder, program: &[u8]) {
-    let local = local();
     // A signal handler that interrupted the recorder may hold what a text is written under.
-    if local.busy != IDLE {
+    if local().busy != IDLE {
         return;
     }
-    local.busy = QUIET;
-    let header = recorder.tally.header();
-    if let Some(offset) = recorder.tally.intern(program) {
-        header.next_program.store(offset, Ordering::Relaxed);
-        header.next_program_len.store(program.len() as u32, Ordering::Relaxed);
-    }
-    local.busy = IDLE;
+    quietly(|| {
+        let header = recorder.tally.header();
+        if let Some(offset) = recorder.tally.intern(program) {
+            header.next_program.store(offset, Ordering::Relaxed);
+            header.next_program_len.store(program.len() as u32, Ordering::Relaxed);
+        }
+    });
 }
 
 /// Calls with the environment for a child's image.

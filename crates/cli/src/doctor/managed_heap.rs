@@ -1,8 +1,9 @@
 //! Programs with a heap of their own, of whose objects malloc sees nothing: known by a section, a function or a library.
 
+use std::path::Path;
+
 use super::finding::Finding;
 use crate::message::quote;
-use std::path::Path;
 
 /// A language's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use object::elf::ET_DYN;
@@ -19,7 +18,7 @@ use crate::message::quote;
 use crate::program::{
     SCRIPT_LEVELS, executable_of, find, no_program, refuse_elf, refuse_privileges, unreadable,
 };
-use crate::script::{self, HEAD_BYTES, Kind, SHELL};
+use crate::script::{self, Kind, SHELL};
 
 /// So many names are listed.
 const MAX_LISTED: usize = 5;
@@ -57,8 +56,8 @@ impl Examined {
         let mut script: Option<PathBuf> = None;
         for _ in 0..=SCRIPT_LEVELS {
             executable_of(&path, script.as_deref())?;
-            let head = match head(&path) {
-                Ok(head) => head,
+            let (_, head) = match script::open(&path) {
+                Ok(opened) => opened,
                 Err(error) => {
                     self.findings.push(Finding::of_failure("file", &unreadable(&path, &error)));
                     self.privileges(&path);
@@ -205,13 +204,6 @@ impl Examined {
             ));
         }
     }
-}
-
-/// The beginning of a file.
-fn head(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    File::open(path)?.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    Ok(head)
 }
 
 /// The C library, and whether this machine's is new enough for the program.
