@@ -9,6 +9,8 @@ use object::elf::{DT_NEEDED, DT_SONAME, EM_X86_64, ET_DYN, FileHeader64, PT_INTE
 use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
+use crate::other_allocator::{Names, allocator, is_asked_for};
+
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
 const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("AddressSanitizer", "libasan", b"__asan_init"),
@@ -16,15 +18,6 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("MemorySanitizer", "libmsan", b"__msan_init"),
     ("HWAddressSanitizer", "libhwasan", b"__hwasan_init"),
     ("LeakSanitizer", "liblsan", b"__lsan_init"),
-];
-
-/// Functions by which allocators are called that nobody else's `malloc` stands in for.
-const OTHER_ALLOCATORS: [(&str, &[u8]); 5] = [
-    ("jemalloc", b"_rjem_malloc"),
-    ("jemalloc", b"je_malloc"),
-    ("mimalloc", b"mi_malloc"),
-    ("snmalloc", b"sn_malloc"),
-    ("rpmalloc", b"rpmalloc"),
 ];
 
 /// How a program is linked.
@@ -49,7 +42,15 @@ pub(crate) struct Elf {
     /// The sanitizer that it was built with.
     pub(crate) sanitizer: Option<&'static str>,
     /// Allocators that it calls by names of their own, each once.
-    pub(crate) allocators: Vec<&'static str>,
+    pub(crate) allocators: Vec<Names>,
+    /// Such names that it refers to without needing them, with their allocators: it calls them where they are there.
+    pub(crate) asked_for: Vec<(&'static str, String)>,
+    /// Such names that it defines for others.
+    pub(crate) defined_allocation: Vec<String>,
+    /// Whether it defines `malloc` for others.
+    pub(crate) defines_malloc: bool,
+    /// The bytes of its build-id note.
+    pub(crate) build_id: Vec<u8>,
 }
 
 impl Elf {
@@ -58,7 +59,15 @@ impl Elf {
         if !head.starts_with(b"\x7fELF") {
             return None;
         }
-        let of = |linkage| Self { linkage, sanitizer: None, allocators: Vec::new() };
+        let of = |linkage| Self {
+            linkage,
+            sanitizer: None,
+            allocators: Vec::new(),
+            asked_for: Vec::new(),
+            defined_allocation: Vec::new(),
+            defines_malloc: false,
+            build_id: Vec::new(),
+        };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
         if head.get(4..6) != Some(&[2, 1]) || machine != EM_X86_64.0 {
@@ -80,19 +89,35 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         .iter()
         .find(|(_, library, _)| names.needed.iter().any(|needed| needed.starts_with(library)))
         .map(|(sanitizer, ..)| *sanitizer);
-    let mut allocators = Vec::new();
-    for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
+    let mut found = Elf {
+        linkage: linkage(elf, &names),
+        sanitizer: None,
+        allocators: Vec::new(),
+        asked_for: Vec::new(),
+        defined_allocation: Vec::new(),
+        defines_malloc: false,
+        build_id: elf.build_id().ok().flatten().unwrap_or_default().to_vec(),
+    };
+    let dynamic = elf.dynamic_symbols().map(|symbol| (symbol, true));
+    for (symbol, is_dynamic) in dynamic.chain(elf.symbols().map(|symbol| (symbol, false))) {
         let Ok(name) = symbol.name_bytes() else { continue };
         if let Some((found, ..)) = SANITIZERS.iter().find(|(.., init)| *init == name) {
             sanitizer = Some(found);
         }
-        if let Some((found, _)) = OTHER_ALLOCATORS.iter().find(|(_, function)| *function == name)
-            && !allocators.contains(found)
-        {
-            allocators.push(*found);
+        let is_exported = is_dynamic && symbol.is_definition();
+        found.defines_malloc |= is_exported && name == b"malloc";
+        let Some(allocator) = allocator(name) else { continue };
+        let name = String::from_utf8_lossy(name).into_owned();
+        if is_exported {
+            found.defined_allocation.push(name.clone());
+        }
+        if symbol.is_undefined() && symbol.is_weak() && is_asked_for(name.as_bytes()) {
+            found.asked_for.push((allocator, name));
+        } else {
+            Names::add(&mut found.allocators, allocator, &name);
         }
     }
-    Elf { linkage: linkage(elf, &names), sanitizer, allocators }
+    Elf { sanitizer, ..found }
 }
 
 fn linkage<'a>(

@@ -51,7 +51,9 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
             refuse_privileges(&path)?;
             return Ok(match opened {
                 Ok(file) => {
-                    Program { warnings: refuse_elf(&path, &file, &head)?, image: path, file: Some(file) }
+                    // What its allocators are is said of each object that was loaded, behind the run.
+                    refuse_elf(&path, &file, &head)?;
+                    Program { warnings: Vec::new(), image: path, file: Some(file) }
                 }
                 Err(error) => Program {
                     warnings: vec![format!(
@@ -195,8 +197,5 @@ pub(crate) fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<St
             "is built with {sanitizer}, which brings its own malloc and must come first\nbuild it without -fsanitize"
         ));
     }
-    let warning = |allocator| {
-        format!("{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc", quote(path))
-    };
-    Ok(elf.allocators.iter().map(warning).collect())
+    Ok(elf.allocators.iter().map(|names| format!("{INCOMPLETE}{} {}", quote(path), names.text())).collect())
 }

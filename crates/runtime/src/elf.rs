@@ -14,6 +14,7 @@ const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const R_X86_64_64: u32 = 1;
 const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_JUMP_SLOT: u32 = 7;
 const STT_FUNC: u8 = 2;
@@ -61,30 +62,30 @@ fn look_up(bias: u64, dynamic: u64, name: &CStr) -> Option<&'static Symbol> {
     unsafe { search(tables.strings, tables.symbols as *const Symbol, tables.hashes as *const u32, name) }
 }
 
-/// Whether a loaded object's own calls of a function, named in its relocations, go to an address for which `is_it` holds.
-/// Calls that are bound late and were not made yet go to the object itself.
-pub(crate) fn calls(bias: u64, dynamic: u64, names: &[&CStr], is_it: impl Fn(u64) -> bool) -> bool {
-    let Some(tables) = Tables::read(bias, dynamic) else { return false };
-    tables.relocations.iter().any(|(start, bytes)| {
+/// Shows each place where a loaded object has the address of a function by name, and the name; the object may not be
+/// relocated yet.
+pub(crate) fn visit_relocations(bias: u64, dynamic: u64, mut see: impl FnMut(u64, &CStr)) {
+    let Some(tables) = Tables::read(bias, dynamic) else { return };
+    for (start, bytes) in &tables.relocations {
         if *start == 0 {
-            return false;
+            continue;
         }
         // SAFETY: the dynamic section gives the table's place and size.
         let entries = unsafe {
             slice::from_raw_parts(*start as *const [u64; 3], *bytes as usize / size_of::<[u64; 3]>())
         };
-        entries.iter().any(|[offset, info, _]| {
-            if !matches!(*info as u32, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
-                return false;
+        for [offset, info, addend] in entries {
+            let is_function = matches!(*info as u32, R_X86_64_64 | R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT);
+            if !is_function || *addend != 0 {
+                continue;
             }
             // SAFETY: a relocation names a symbol of the object's table.
             let symbol = unsafe { &*(tables.symbols as *const Symbol).add((info >> 32) as usize) };
             // SAFETY: a symbol's name is a string in the object's string table.
             let name = unsafe { CStr::from_ptr((tables.strings + u64::from(symbol.name)) as *const c_char) };
-            // SAFETY: the slot lies in the object's data.
-            names.contains(&name) && is_it(unsafe { ((bias + offset) as *const u64).read_volatile() })
-        })
-    })
+            see(bias + offset, name);
+        }
+    }
 }
 
 /// What an object's dynamic section says: addresses, 0 where it says nothing.
@@ -182,7 +183,7 @@ unsafe fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module_table::{Scope, is_defined, is_in_libc};
+    use crate::object::{Scope, is_defined, is_in_libc};
 
     fn by_loader(name: &CStr) -> u64 {
         // SAFETY: a look-up by a C string.

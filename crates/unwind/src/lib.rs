@@ -83,6 +83,7 @@ pub use memory::{
 };
 pub use rule_cache::RuleCache;
 pub use unwinder::{STEPS_MAX, Unwinder};
+pub use x86_64::is_readable;
 
 /// The machine state in one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

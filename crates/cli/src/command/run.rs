@@ -34,6 +34,7 @@ use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
 use crate::library;
 use crate::message::{print, quote, quote_bytes};
+use crate::other_allocator;
 use crate::output::{Content, Output};
 use crate::process::{self, End};
 use crate::program::{self, Program};
@@ -346,6 +347,7 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         was_in_path(&snapshot, name, end)?;
         let failure = opened_all(&snapshot);
         let mut profile = convert::profile(&snapshot, environment(recording, end));
+        other_allocator::warn(&mut profile, &snapshot);
         let mut processes = Vec::new();
         if recording.follow_children {
             let running = family::running(segment.file());

@@ -117,9 +117,10 @@ fn operator_new(program: &Elf<'_>, libraries: &[Image]) -> Finding {
         Some(library) if NEW_DEFINERS.iter().any(|allocator| name(library).contains(allocator)) => {
             Finding::ok(CHECK, format!("an allocator's, {}: recorded", quote(&library.path)))
         }
-        Some(library) => {
-            Finding::ok(CHECK, format!("of {}: what it gets from malloc is recorded", quote(&library.path)))
-        }
+        Some(library) => Finding::ok(
+            CHECK,
+            format!("of {}: recorded, there or at the malloc that it calls", quote(&library.path)),
+        ),
         None => Finding::ok(CHECK, "no needed library defines it: no C++"),
     }
 }
@@ -134,13 +135,10 @@ fn other_allocators(libraries: &[Image]) -> Vec<Finding> {
             continue;
         }
         let elf = File::open(&library.path).ok().and_then(|file| elf::Elf::read(&file, &head(&library.path)));
-        for allocator in elf.into_iter().flat_map(|elf| elf.allocators) {
+        for names in elf.into_iter().flat_map(|elf| elf.allocators) {
             findings.push(Finding::warning(
                 "other_allocator",
-                format!(
-                    "{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc",
-                    quote(&library.path)
-                ),
+                format!("{INCOMPLETE}{} {}", quote(&library.path), names.text()),
                 "build that library without the allocator",
             ));
         }

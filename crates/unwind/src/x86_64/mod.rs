@@ -3,7 +3,7 @@
 mod readable;
 mod rule;
 
-pub(crate) use readable::is_readable;
+pub use readable::is_readable;
 pub(crate) use rule::{Kind, Rule};
 
 /// rbp's DWARF number (System V psABI, AMD64, 3.6.2).
