@@ -51,6 +51,9 @@ pub(crate) struct Elf {
     pub(crate) defines_malloc: bool,
     /// The bytes of its build-id note.
     pub(crate) build_id: Vec<u8>,
+    /// Where those of its `operator new` are that replace the C++ runtime's and that no other object reaches: start and
+    /// end as the file states them.
+    pub(crate) own_new: Vec<(u64, u64)>,
 }
 
 impl Elf {
@@ -67,6 +70,7 @@ impl Elf {
             defined_allocation: Vec::new(),
             defines_malloc: false,
             build_id: Vec::new(),
+            own_new: Vec::new(),
         };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
@@ -97,7 +101,11 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         defined_allocation: Vec::new(),
         defines_malloc: false,
         build_id: elf.build_id().ok().flatten().unwrap_or_default().to_vec(),
+        own_new: Vec::new(),
     };
+    let is_program = names.own.is_none();
+    let mut has_runtime = false;
+    let mut is_exported_new = false;
     let dynamic = elf.dynamic_symbols().map(|symbol| (symbol, true));
     for (symbol, is_dynamic) in dynamic.chain(elf.symbols().map(|symbol| (symbol, false))) {
         let Ok(name) = symbol.name_bytes() else { continue };
@@ -106,6 +114,11 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         }
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";
+        if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {
+            is_exported_new |= is_dynamic;
+            found.own_new.push((symbol.address(), symbol.address().saturating_add(symbol.size())));
+        }
+        has_runtime |= symbol.is_definition() && name == RUNTIME_MARK;
         let Some(allocator) = allocator(name) else { continue };
         let name = String::from_utf8_lossy(name).into_owned();
         if is_exported {
@@ -117,8 +130,21 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
             Names::add(&mut found.allocators, allocator, &name);
         }
     }
+    if has_runtime || (is_exported_new && !is_program) {
+        found.own_new.clear();
+    }
     Elf { sanitizer, ..found }
 }
+
+/// `std::get_new_handler()`: where a C++ runtime is linked in, and its own `operator new` with it.
+const RUNTIME_MARK: &[u8] = b"_ZSt15get_new_handlerv";
+
+/// Whether a mangled name is an `operator new`'s that can be replaced.
+fn is_new(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b"_Znwm").or_else(|| name.strip_prefix(b"_Znam"));
+    rest.is_some_and(|rest| matches!(rest, b"" | b"RKSt9nothrow_t" | b"St11align_val_t" | b"St11align_val_tRKSt9nothrow_t"))
+}
+
 
 fn linkage<'a>(
     elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>,

@@ -1,14 +1,15 @@
 //! Allocators that are called by names of their own: those calls by-pass `malloc`, and so the recorder.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use heaptally_profile::model::Profile;
-use heaptally_segment::read::{Module, Snapshot};
+use heaptally_profile::model::{Line, Profile};
+use heaptally_profile::path_text::escape_path;
+use heaptally_segment::read::{Area, Module, Snapshot};
 
 use crate::convert::INCOMPLETE;
 use crate::elf::Elf;
@@ -190,8 +191,46 @@ pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
             let advice = "build it without that allocator (Rust: without its #[global_allocator])";
             let text = |names: &Names| format!("{INCOMPLETE}{path} {}: {advice}", names.text());
             image.warnings.extend(lists.iter().map(text));
+            if !elf.own_new.is_empty() && !is_passed(area, module, &elf.own_new) {
+                image.warnings.push(own_new(&escape_path(&module.path)));
+            }
         }
     }
+}
+
+fn own_new(path: &str) -> String {
+    format!(
+        "{path} has an operator new of its own, through which no recorded allocation came: what that takes elsewhere than \
+         from malloc is not seen"
+    )
+}
+
+/// Takes back what [`warn`] said of an operator that is inlined where it is called, once names are known.
+pub(crate) fn take_back(profile: &mut Profile) {
+    let is_new = |line: &Line| {
+        profile.functions.get(line.function).is_some_and(|function| function.name.starts_with("operator new"))
+    };
+    let mut modules = BTreeSet::new();
+    for location in &profile.locations {
+        if location.lines.iter().any(is_new) {
+            modules.extend(location.module);
+        }
+    }
+    let paths = modules.into_iter().filter_map(|module| profile.modules.get(module));
+    let untrue: BTreeSet<String> = paths.map(|module| own_new(&module.path)).collect();
+    for image in &mut profile.images {
+        image.warnings.retain(|warning| !untrue.contains(warning));
+    }
+}
+
+/// Whether a recorded stack passes through one of a module's functions.
+fn is_passed(area: &Area, module: &Module, functions: &[(u64, u64)]) -> bool {
+    area.frames.iter().any(|frame| {
+        let is_here = frame.module.and_then(|at| area.modules.get(at)).is_some_and(|of| of == module);
+        // A return address may be the next function's first.
+        let address = frame.address.wrapping_sub(module.bias).wrapping_sub(1);
+        is_here && functions.iter().any(|(start, end)| (*start..*end).contains(&address))
+    })
 }
 
 /// Reads a module's file, if it is still the one that was loaded.

@@ -313,7 +313,7 @@ fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Lo
 /// `heaptally_window_begin`
 pub fn window_begin(name: *const c_char) {
     window_call(name, |recorder, _, name| {
-        recorder.modules.note_bypasses();
+        recorder.look_around();
         recorder.tally.window_begin(name);
     });
 }
@@ -321,7 +321,7 @@ pub fn window_begin(name: *const c_char) {
 /// `heaptally_window_end`
 pub fn window_end(name: *const c_char) {
     window_call(name, |recorder, _, name| {
-        recorder.modules.note_bypasses();
+        recorder.look_around();
         recorder.tally.window_end(name);
     });
 }
@@ -330,7 +330,7 @@ pub fn window_end(name: *const c_char) {
 pub fn thread_window_begin(name: *const c_char) {
     window_call(name, |recorder, local, name| match recorder.thread(local) {
         Some(thread) => {
-            recorder.modules.note_bypasses();
+            recorder.look_around();
             recorder.tally.thread_window_begin(thread.tally(), name);
         }
         None => recorder.tally.lose_thread(),
@@ -379,7 +379,7 @@ pub fn quietly(run: impl FnOnce()) {
 
 /// Before a `dlclose`, and at the program's end if it comes to that: what can still be said of the libraries.
 pub fn before_unload() {
-    crate::loader::note_bypasses();
+    crate::loader::before_unload();
 }
 
 /// After a `dlclose`.

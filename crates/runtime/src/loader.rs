@@ -147,9 +147,12 @@ pub(crate) fn after_dlclose() {
     }
 }
 
-/// Notes objects whose allocations go past the recorder. Not inside of an allocation.
-pub(crate) fn note_bypasses() {
+/// Before a `dlclose` that the recorder sees, and at the program's end.
+pub(crate) fn before_unload() {
     if let Some(recorder) = recorder() {
-        recorder.modules.note_bypasses();
+        let local = local();
+        let before = core::mem::replace(&mut local.busy, RECORDING);
+        recorder.look_around();
+        local.busy = before;
     }
 }

@@ -101,6 +101,14 @@ impl Recorder {
         self.other_code.forget();
     }
 
+    /// What is to be known of libraries beside where their code lies. Not inside of an allocation.
+    pub(crate) fn look_around(&self) {
+        if self.is_loader_watched.load(Ordering::Relaxed) == 0 && self.modules.is_stale() {
+            self.update_modules();
+        }
+        self.modules.note_bypasses();
+    }
+
     /// A walker for one event.
     #[inline]
     pub(crate) fn unwinder<'a>(&'a self, code: &'a CodeView<'a>) -> Unwinder<'a, CodeView<'a>> {

@@ -483,6 +483,7 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
     Symbolizer::new(Options { executable, threads, ..Options::default() })
         .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
     drop(line);
+    other_allocator::take_back(&mut profile);
     // The indices were whole before, so this cannot fail; a profile that it left alone is right all the same.
     if let Err(error) = profile.normalize() {
         print(&format!("the profile could not be put in order: {error}"));
