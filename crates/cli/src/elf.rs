@@ -103,7 +103,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         build_id: elf.build_id().ok().flatten().unwrap_or_default().to_vec(),
         own_new: Vec::new(),
     };
-    let is_program = names.own.is_none();
+    let is_program = matches!(found.linkage, Linkage::Dynamic(_));
     let mut has_runtime = false;
     let mut is_exported_new = false;
     let dynamic = elf.dynamic_symbols().map(|symbol| (symbol, true));
@@ -142,9 +142,10 @@ const RUNTIME_MARK: &[u8] = b"_ZSt15get_new_handlerv";
 /// Whether a mangled name is an `operator new`'s that can be replaced.
 fn is_new(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"_Znwm").or_else(|| name.strip_prefix(b"_Znam"));
-    rest.is_some_and(|rest| matches!(rest, b"" | b"RKSt9nothrow_t" | b"St11align_val_t" | b"St11align_val_tRKSt9nothrow_t"))
+    rest.is_some_and(|rest| {
+        matches!(rest, b"" | b"RKSt9nothrow_t" | b"St11align_val_t" | b"St11align_val_tRKSt9nothrow_t")
+    })
 }
-
 
 fn linkage<'a>(
     elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>,

@@ -132,7 +132,7 @@ pub(crate) fn is_asked_for(symbol: &[u8]) -> bool {
 pub(crate) struct Names {
     /// The allocator.
     pub(crate) allocator: &'static str,
-    /// The symbols, in the order of the file, each once.
+    /// The symbols, in alphabetical order, each once.
     pub(crate) symbols: Vec<String>,
 }
 
@@ -144,8 +144,8 @@ impl Names {
             lists.len() - 1
         });
         let symbols = &mut lists[at].symbols;
-        if !symbols.iter().any(|known| known == symbol) {
-            symbols.push(symbol.to_owned());
+        if let Err(place) = symbols.binary_search_by(|known| known.as_str().cmp(symbol)) {
+            symbols.insert(place, symbol.to_owned());
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
         let [names] = lists.as_slice() else { panic!("{lists:?}") };
         assert_eq!(
             names.text(),
-            "calls mimalloc by names of its own (`mi_malloc`, `mi_free`, `mi_new` and 1 more), which by-pass malloc"
+            "calls mimalloc by names of its own (`mi_calloc`, `mi_free`, `mi_malloc` and 1 more), which by-pass malloc"
         );
     }
 }

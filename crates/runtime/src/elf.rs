@@ -8,6 +8,7 @@ use core::slice;
 const NT_GNU_BUILD_ID: u32 = 3;
 const DT_NULL: i64 = 0;
 const DT_PLTRELSZ: i64 = 2;
+const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
@@ -40,7 +41,7 @@ pub(crate) unsafe fn build_id(notes: *const u8, len: usize) -> &'static [u8] {
     &[]
 }
 
-/// The address of a function that a loaded object defines, by its GNU hash table.
+/// The address of a function that a loaded object defines, by its hash table, GNU's or the older one.
 ///
 /// An indirect function (IFUNC) is not one: its address is known to the loader only.
 pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
@@ -56,7 +57,10 @@ pub(crate) fn defines(bias: u64, dynamic: u64, name: &CStr) -> bool {
 fn look_up(bias: u64, dynamic: u64, name: &CStr) -> Option<&'static Symbol> {
     let tables = Tables::read(bias, dynamic)?;
     if tables.hashes == 0 {
-        return None;
+        // SAFETY: as below.
+        return unsafe {
+            search_old(tables.strings, tables.symbols as *const Symbol, tables.old_hashes, name)
+        };
     }
     // SAFETY: the three tables are those of one loaded object.
     unsafe { search(tables.strings, tables.symbols as *const Symbol, tables.hashes as *const u32, name) }
@@ -93,13 +97,14 @@ struct Tables {
     strings: u64,
     symbols: u64,
     hashes: u64,
+    old_hashes: u64,
     /// Start and bytes of the tables of relocations with addends.
     relocations: [(u64, u64); 2],
 }
 
 impl Tables {
     fn read(bias: u64, dynamic: u64) -> Option<Self> {
-        let mut tables = Self { strings: 0, symbols: 0, hashes: 0, relocations: [(0, 0); 2] };
+        let mut tables = Self { strings: 0, symbols: 0, hashes: 0, old_hashes: 0, relocations: [(0, 0); 2] };
         let mut entry = dynamic as *const [i64; 2];
         if entry.is_null() {
             return None;
@@ -114,6 +119,7 @@ impl Tables {
                 DT_STRTAB => tables.strings = address,
                 DT_SYMTAB => tables.symbols = address,
                 DT_GNU_HASH => tables.hashes = address,
+                DT_HASH => tables.old_hashes = address,
                 DT_RELA => tables.relocations[0].0 = address,
                 DT_RELASZ => tables.relocations[0].1 = value as u64,
                 DT_JMPREL => tables.relocations[1].0 = address,
@@ -178,6 +184,43 @@ unsafe fn search(
         }
         symbol += 1;
     }
+}
+
+/// By a table of the System V psABI: two counts, a word for each bucket, a word for each symbol.
+///
+/// # Safety
+/// The tables are those of one loaded object; 0: it has none.
+unsafe fn search_old(
+    strings: u64,
+    symbols: *const Symbol,
+    hashes: u64,
+    name: &CStr,
+) -> Option<&'static Symbol> {
+    if hashes == 0 {
+        return None;
+    }
+    let hash = name.to_bytes().iter().fold(0_u32, |hash, byte| {
+        let hash = (hash << 4).wrapping_add(u32::from(*byte));
+        let high = hash & 0xf000_0000;
+        (hash ^ (high >> 24)) & !high
+    });
+    let word = |at: u32| {
+        // SAFETY: the table's counts say how many words follow.
+        unsafe { (hashes as *const u32).add(at as usize).read() }
+    };
+    let (buckets, count) = (word(0), word(1));
+    let mut symbol = if buckets == 0 { 0 } else { word(2 + hash % buckets) };
+    while symbol != 0 && symbol < count {
+        // SAFETY: the chain names symbols that exist.
+        let entry: &'static Symbol = unsafe { &*symbols.add(symbol as usize) };
+        // SAFETY: a symbol's name is a string in the object's string table.
+        let found = unsafe { CStr::from_ptr((strings + u64::from(entry.name)) as *const c_char) };
+        if entry.section != 0 && found == name {
+            return Some(entry);
+        }
+        symbol = word(2 + buckets + symbol);
+    }
+    None
 }
 
 #[cfg(test)]
