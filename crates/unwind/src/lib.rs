@@ -61,6 +61,7 @@ compile_error!("heaptally-unwind knows the frames of x86-64 only");
 #[cfg(test)]
 extern crate self as heaptally_unwind;
 
+mod base_register;
 mod code_map;
 mod cursor;
 mod eh_frame;
