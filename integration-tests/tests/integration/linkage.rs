@@ -1,6 +1,7 @@
 //! The loader's settings and the linker's: none of them changes a count.
 
 use integration_tests::check::{self, Tolerance};
+use integration_tests::command::oracle_library;
 use integration_tests::counter::Counter;
 use integration_tests::program;
 use integration_tests::run::{Outcome, Run};
@@ -82,6 +83,54 @@ fn an_auditing_library() {
     let said = outcome.report().warnings();
     let is_said = said.iter().any(|text| text.contains("incomplete") && text.contains("libaudit.so"));
     assert!(is_said, "{said:?}");
+}
+
+/// What an indirect function's resolver allocates while a late bound call is bound, and what is called through an auditor
+/// that sees calls: these stacks pass the loader's own code, which keeps its frame's end in rbx.
+#[test]
+fn stacks_through_the_loaders_late_binding() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let library = ["-O1", "-fPIC", "-shared"];
+    program::build(&scratch, "indirect_library.c", "libindirect.so", &library);
+    program::build(&scratch, "audit.c", "libaudit.so", &[&library[..], &["-DENTER"]].concat());
+    let path = scratch.path("libindirect.so").to_string_lossy().into_owned();
+    let late = ["-O1", "-Wl,-z,lazy", "-DINDIRECT", &path];
+    program::build(&scratch, "late_bound.c", "late", &late);
+    program::build(&scratch, "late_bound.c", "audited", &["-O1", "-Wl,-z,lazy"]);
+    let work = check::expectation("w: total=5 [5* main -> work -> ...malloc]");
+    let resolve = check::expectation("resolve: total=3 [3* main -> ...resolve_work -> malloc]");
+    let audit = format!("LD_AUDIT={}", scratch.path("libaudit.so").display());
+    let runs = || {
+        [
+            Run::new(&scratch, ["./late"]),
+            Run::new(&scratch, ["env", &audit, "./audited"]),
+            Run::new(&scratch, ["env", "LD_BIND_NOT=1", "./late"]),
+        ]
+    };
+    for (at, run) in runs().into_iter().enumerate() {
+        let outcome = run.run();
+        assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
+        check::window(outcome.report(), &work, Tolerance::default());
+        // Bound again at each call, the function has its resolver called again: once.
+        if at != 1 {
+            check::window(outcome.report(), &resolve, Tolerance::default());
+        }
+    }
+    for run in runs() {
+        let oracle = run
+            .environment("HEAPTALLY_PRELOAD", oracle_library())
+            .environment("HEAPTALLY_ORACLE", "1")
+            .run()
+            .status["oracle"]
+            .clone();
+        let numbers =
+            ["full_differs", "libgcc_differs"].map(|name| oracle[name].as_u64().unwrap_or(u64::MAX));
+        assert_eq!(numbers, [0, 0], "{oracle}");
+        assert!(oracle["libgcc"].as_u64() >= Some(5), "{oracle}");
+    }
 }
 
 /// Libraries beside the recorder: one whose constructor allocates, and one that counts and calls on by RTLD_NEXT.
