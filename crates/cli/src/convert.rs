@@ -3,7 +3,7 @@
 //! Addresses become those of the files (SVMAs), the allocation function that the program called becomes each stack's
 //! first frame, and what the segment has per image is put side by side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use heaptally_profile::model::{
@@ -13,9 +13,9 @@ use heaptally_profile::model::{
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    EntryPoint, FLAG_BYPASSED, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED,
-    FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED,
-    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES,
+    EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS,
+    FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED,
+    NODE_SIGNAL, NOTE_BYPASS, NOTE_NAMESPACE_FIRST, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES,
     PEAK_BATCH_BYTES, Root,
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
@@ -145,12 +145,8 @@ fn image_of(area: &Area) -> Image {
     if is_set(FLAG_NEW_IS_ALLOCATOR) {
         warnings.push("operator new is an allocator's own, and was recorded by itself".to_owned());
     }
-    if is_set(FLAG_BYPASSED) {
-        let object = escape_path(&area.foreign_path);
-        warnings.push(format!(
-            "{INCOMPLETE}{object} was loaded with RTLD_DEEPBIND, so its own allocations by-pass the recorder"
-        ));
-    }
+    // A library that came again and again is one.
+    warnings.extend(area.modules.iter().filter_map(by_passing).collect::<BTreeSet<String>>());
     if is_set(FLAG_SMALL_TABLES) {
         warnings.push(
             "the address space is limited (ulimit -v), so the recorder's tables were made small".to_owned(),
@@ -180,6 +176,22 @@ fn image_of(area: &Area) -> Image {
         warnings,
         processes: u64::from(is_set(FLAG_CHILD)),
     }
+}
+
+/// What is said of an object whose allocations were not seen.
+fn by_passing(module: &read::Module) -> Option<String> {
+    let path = escape_path(&module.path);
+    if module.notes & NOTE_NAMESPACE_FIRST != 0 {
+        return Some(format!(
+            "{INCOMPLETE}{path} was loaded in a namespace of its own (dlmopen, LD_AUDIT), and what it and its libraries \
+             allocate there is not recorded"
+        ));
+    }
+    (module.notes & NOTE_BYPASS != 0).then(|| {
+        format!(
+            "{INCOMPLETE}{path} was loaded with RTLD_DEEPBIND, so its own allocations by-pass the recorder"
+        )
+    })
 }
 
 /// The children that were not recorded.

@@ -12,6 +12,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 use crate::doctor::managed_heap::{self, Runtime};
 use crate::doctor::rust_allocator;
 
+use crate::other_allocator::{Names, allocator, is_asked_for};
+
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
 const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("AddressSanitizer", "libasan", b"__asan_init"),
@@ -19,17 +21,6 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("MemorySanitizer", "libmsan", b"__msan_init"),
     ("HWAddressSanitizer", "libhwasan", b"__hwasan_init"),
     ("LeakSanitizer", "liblsan", b"__lsan_init"),
-];
-
-/// Functions by which allocators are called that nobody else's `malloc` stands in for.
-const OTHER_ALLOCATORS: [(&str, &[u8]); 7] = [
-    ("jemalloc", b"_rjem_malloc"),
-    ("jemalloc", b"je_malloc"),
-    ("mimalloc", b"mi_malloc"),
-    ("mimalloc", b"mi_malloc_aligned"),
-    ("snmalloc", b"sn_malloc"),
-    ("rpmalloc", b"rpmalloc"),
-    ("rpmalloc", b"rpaligned_alloc"),
 ];
 
 /// How a program is linked.
@@ -54,7 +45,18 @@ pub(crate) struct Elf {
     /// The sanitizer that it was built with.
     pub(crate) sanitizer: Option<&'static str>,
     /// Allocators that it calls by names of their own, each once.
-    pub(crate) allocators: Vec<&'static str>,
+    pub(crate) allocators: Vec<Names>,
+    /// Such names that it refers to without needing them, with their allocators: it calls them where they are there.
+    pub(crate) asked_for: Vec<(&'static str, String)>,
+    /// Such names that it defines for others.
+    pub(crate) defined_allocation: Vec<String>,
+    /// Whether it defines `malloc` for others.
+    pub(crate) defines_malloc: bool,
+    /// The bytes of its build-id note.
+    pub(crate) build_id: Vec<u8>,
+    /// Where those of its `operator new` are that replace the C++ runtime's and that no other object reaches: start and
+    /// end as the file states them.
+    pub(crate) own_new: Vec<(u64, u64)>,
     /// Whose heap it has besides malloc's.
     pub(crate) managed_heap: Option<Runtime>,
     /// It has a Rust program's allocator under its name.
@@ -71,6 +73,11 @@ impl Elf {
             linkage,
             sanitizer: None,
             allocators: Vec::new(),
+            asked_for: Vec::new(),
+            defined_allocation: Vec::new(),
+            defines_malloc: false,
+            build_id: Vec::new(),
+            own_new: Vec::new(),
             managed_heap: None,
             has_rust_allocator: false,
         };
@@ -95,26 +102,65 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         .iter()
         .find(|(_, library, _)| names.needed.iter().any(|needed| needed.starts_with(library)))
         .map(|(sanitizer, ..)| *sanitizer);
-    let mut allocators = Vec::new();
     let of_sections =
         || elf.sections().find_map(|section| managed_heap::by_section(section.name_bytes().ok()?));
     let of_libraries = || names.needed.iter().find_map(|library| managed_heap::by_library(library));
-    let mut managed_heap = of_sections().or_else(of_libraries);
-    let mut has_rust_allocator = false;
-    for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
+    let mut found = Elf {
+        linkage: linkage(elf, &names),
+        sanitizer: None,
+        allocators: Vec::new(),
+        asked_for: Vec::new(),
+        defined_allocation: Vec::new(),
+        defines_malloc: false,
+        build_id: elf.build_id().ok().flatten().unwrap_or_default().to_vec(),
+        own_new: Vec::new(),
+        managed_heap: of_sections().or_else(of_libraries),
+        has_rust_allocator: false,
+    };
+    let is_program = matches!(found.linkage, Linkage::Dynamic(_));
+    let mut has_runtime = false;
+    let mut is_exported_new = false;
+    let dynamic = elf.dynamic_symbols().map(|symbol| (symbol, true));
+    for (symbol, is_dynamic) in dynamic.chain(elf.symbols().map(|symbol| (symbol, false))) {
         let Ok(name) = symbol.name_bytes() else { continue };
         if let Some((found, ..)) = SANITIZERS.iter().find(|(.., init)| *init == name) {
             sanitizer = Some(found);
         }
-        managed_heap = managed_heap.or_else(|| managed_heap::by_function(name));
-        has_rust_allocator |= rust_allocator::is_rust_alloc(name);
-        if let Some((found, _)) = OTHER_ALLOCATORS.iter().find(|(_, function)| *function == name)
-            && !allocators.contains(found)
-        {
-            allocators.push(*found);
+        found.managed_heap = found.managed_heap.or_else(|| managed_heap::by_function(name));
+        found.has_rust_allocator |= rust_allocator::is_rust_alloc(name);
+        let is_exported = is_dynamic && symbol.is_definition();
+        found.defines_malloc |= is_exported && name == b"malloc";
+        if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {
+            is_exported_new |= is_dynamic;
+            found.own_new.push((symbol.address(), symbol.address().saturating_add(symbol.size())));
+        }
+        has_runtime |= symbol.is_definition() && name == RUNTIME_MARK;
+        let Some(allocator) = allocator(name) else { continue };
+        let name = String::from_utf8_lossy(name).into_owned();
+        if is_exported {
+            found.defined_allocation.push(name.clone());
+        }
+        if symbol.is_undefined() && symbol.is_weak() && is_asked_for(name.as_bytes()) {
+            found.asked_for.push((allocator, name));
+        } else {
+            Names::add(&mut found.allocators, allocator, &name);
         }
     }
-    Elf { linkage: linkage(elf, &names), sanitizer, allocators, managed_heap, has_rust_allocator }
+    if has_runtime || (is_exported_new && !is_program) {
+        found.own_new.clear();
+    }
+    Elf { sanitizer, ..found }
+}
+
+/// `std::get_new_handler()`: where a C++ runtime is linked in, and its own `operator new` with it.
+const RUNTIME_MARK: &[u8] = b"_ZSt15get_new_handlerv";
+
+/// Whether a mangled name is an `operator new`'s that can be replaced.
+fn is_new(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b"_Znwm").or_else(|| name.strip_prefix(b"_Znam"));
+    rest.is_some_and(|rest| {
+        matches!(rest, b"" | b"RKSt9nothrow_t" | b"St11align_val_t" | b"St11align_val_tRKSt9nothrow_t")
+    })
 }
 
 fn linkage<'a>(

@@ -13,6 +13,7 @@ mod exit;
 mod family;
 mod library;
 mod message;
+mod other_allocator;
 mod output;
 mod process;
 mod program;

@@ -57,8 +57,10 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
             // The kernel gives no privileges to scripts.
             Kind::Elf => {
                 refuse_privileges(&path)?;
+                let elf = refuse_elf(&path, &file, &head)?;
+                let warnings = elf.map_or_else(Vec::new, |elf| warnings_of(&path, &elf));
                 return Ok(Program {
-                    warnings: refuse_elf(&path, &file, &head)?.iter().map(Finding::in_a_line).collect(),
+                    warnings: warnings.iter().map(Finding::in_a_line).collect(),
                     image: path,
                     file: Some(file),
                 });
@@ -206,9 +208,9 @@ pub(crate) fn has_capabilities(path: &Path) -> bool {
     rustix::fs::getxattr(path, "security.capability", &mut capabilities).is_ok_and(|len| len > 0)
 }
 
-/// What the user should know of a program that can be recorded.
-pub(crate) fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<Finding>, Failure> {
-    let Some(elf) = Elf::read(file, head) else { return Ok(Vec::new()) };
+/// Refuses a program that cannot be recorded; what its file says otherwise, where that can be read.
+pub(crate) fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Option<Elf>, Failure> {
+    let Some(elf) = Elf::read(file, head) else { return Ok(None) };
     let refuse = |message: String| Err(Failure::recorder(format!("{} {message}", quote(path))));
     match &elf.linkage {
         Linkage::Foreign => {
@@ -248,38 +250,33 @@ pub(crate) fn refuse_elf(path: &Path, file: &File, head: &[u8]) -> Result<Vec<Fi
             "is built with {sanitizer}, which brings its own malloc and must come first\nbuild it without -fsanitize"
         ));
     }
-    Ok(warnings_of(path, &elf))
+    Ok(Some(elf))
 }
 
-/// What is not seen of a program that can be recorded.
-fn warnings_of(path: &Path, elf: &Elf) -> Vec<Finding> {
+/// What is not seen of a program that can be recorded, but for what its objects call by names of their own: of that is
+/// told behind the run, when they are known.
+pub(crate) fn warnings_of(path: &Path, elf: &Elf) -> Vec<Finding> {
     let mut warnings: Vec<Finding> = Vec::new();
-    let rust = if elf.has_rust_allocator { rust_allocator(path) } else { None };
-    let of_rust = match rust {
-        Some(Source::Allocator(allocator)) => Some(allocator),
-        _ => None,
-    };
-    if let Some(Source::Allocator(_) | Source::Elsewhere) = rust {
-        let whose = of_rust.map_or_else(String::new, |allocator| format!(" ({allocator})"));
-        let what = if whose.is_empty() { "none of its calls leads to malloc" } else { "it by-passes malloc" };
+    if let Some(source @ (Source::Allocator(_) | Source::Elsewhere)) = rust_allocator(path, elf) {
+        let (whose, what) = match source {
+            Source::Allocator(allocator) => (format!(" ({allocator})"), "it by-passes malloc"),
+            Source::Malloc | Source::Elsewhere => (String::new(), "none of its calls leads to malloc"),
+        };
         warnings.push(Finding::warning(
             "rust_allocator",
             format!("{INCOMPLETE}{} has a #[global_allocator] of its own{whose}: {what}", quote(path)),
             "build it without that attribute, for instance behind a feature; what else allocates is seen",
         ));
     }
-    for allocator in elf.allocators.iter().filter(|allocator| Some(**allocator) != of_rust) {
-        warnings.push(Finding::warning(
-            "other_allocator",
-            format!("{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc", quote(path)),
-            "build it without that allocator (Rust: without its #[global_allocator]); what else allocates is seen",
-        ));
-    }
     warnings.extend(elf.managed_heap.map(|runtime| runtime.finding(path)));
     warnings
 }
 
-fn rust_allocator(path: &Path) -> Option<Source> {
+/// Where a Rust program's allocator gets its blocks.
+pub(crate) fn rust_allocator(path: &Path, elf: &Elf) -> Option<Source> {
+    if !elf.has_rust_allocator {
+        return None;
+    }
     let image = Image::open(path).ok()?;
     doctor::rust_allocator::source(&image.elf()?)
 }

@@ -15,6 +15,8 @@ use heaptally_runtime::{Allocation, EntryPoint, FreeKind};
 use crate::arena;
 use crate::real::{REAL, is_known, prepare};
 
+// NOTE: the C library's own names for them (`__libc_malloc` …) are in `libc_name.rs`.
+
 /// Defines an entry point: its name, the registers behind its own arguments, and where it jumps to.
 macro_rules! entry_point {
     ($(#[$docs:meta])* $name:ident, $sp:literal, $bp:literal, $body:ident) => {
@@ -35,6 +37,8 @@ macro_rules! entry_point {
     };
 }
 
+pub(crate) use entry_point;
+
 entry_point!(/** `void *malloc(size_t)` */ malloc, "rsi", "rdx", malloc_body);
 entry_point!(/** `void *calloc(size_t, size_t)` */ calloc, "rdx", "rcx", calloc_body);
 entry_point!(/** `void *realloc(void *, size_t)` */ realloc, "rdx", "rcx", realloc_body);
@@ -47,7 +51,7 @@ entry_point!(/** `void *pvalloc(size_t)` */ pvalloc, "rsi", "rdx", pvalloc_body)
 
 /// Calls the real function inside a turn and tells what came of it.
 #[inline(always)]
-fn allocate(
+pub(crate) fn allocate(
     caller: Caller,
     entry_point: EntryPoint,
     size: usize,
@@ -165,7 +169,7 @@ unsafe extern "C" fn reallocarray_body(
 }
 
 #[inline(always)]
-fn reallocate(
+pub(crate) fn reallocate(
     caller: Caller,
     entry_point: EntryPoint,
     block: *mut u8,
@@ -222,7 +226,7 @@ fn reallocate_early(caller: Caller, entry_point: EntryPoint, block: *mut u8, siz
 
 /// Tells that a block is about to be given back; false: it is the arena's, and there is nothing to do.
 #[inline(always)]
-fn about_to_free(block: *mut u8) -> bool {
+pub(crate) fn about_to_free(block: *mut u8) -> bool {
     if block.is_null() {
         return true;
     }

@@ -10,6 +10,7 @@
 mod allocation;
 mod arena;
 mod exec;
+mod libc_name;
 mod library;
 mod operator;
 mod real;

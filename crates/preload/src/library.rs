@@ -18,12 +18,22 @@ extern "C" fn construct() {
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = construct;
 
+/// Runs when the program exits, which it need not do: no count depends on it.
+extern "C" fn destruct() {
+    event::before_unload();
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destruct;
+
 /// `int dlclose(void *)`: afterwards code may have gone away.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     if !is_known() {
         prepare();
     }
+    event::before_unload();
     // SAFETY: the real function's contract is the program's to keep.
     let result = unsafe { REAL.dlclose(handle) }.unwrap_or(-1);
     event::after_dlclose();

@@ -1,13 +1,14 @@
 //! The hooks: C++'s `operator new` and `delete`.
 //!
-//! Where a C++ runtime's stand behind them they jump there at once. Another allocator's are called, and told.
+//! Where a C++ runtime's stand behind them they jump there at once. Another allocator's, and another library's, are called
+//! and told.
 //! An exception that the real operator throws passes through: the frames here are described, and hold nothing.
 #![expect(unsafe_code, reason = "stands in for the C++ runtime's operators")]
 
 use core::arch::naked_asm;
 
-use heaptally_runtime::event::{Admission, Caller, enter, freed_inside};
-use heaptally_runtime::operator_new::{self, PASS, Target, entry_point};
+use heaptally_runtime::event::{Admission, Caller, enter, freed_inside, recorded};
+use heaptally_runtime::operator_new::{self, LIBRARY, PASS, RUNTIME, Target, entry_point};
 use heaptally_runtime::{Allocation, FreeKind};
 
 use crate::real::{is_known, prepare};
@@ -55,6 +56,7 @@ macro_rules! operator_new {
                 ".cfi_adjust_cfa_offset 8",
                 "sub rsp, 16",
                 ".cfi_adjust_cfa_offset 16",
+                "mov qword ptr [rsp + 8], rcx",
                 "call rax",
                 "mov qword ptr [rsp], rax",
                 "mov rdi, rax",
@@ -62,6 +64,7 @@ macro_rules! operator_new {
                 "lea rdx, [rsp + 24]",
                 "mov rcx, rbp",
                 "mov r8d, {number}",
+                "mov r9, qword ptr [rsp + 8]",
                 "call {tell}",
                 "mov rax, qword ptr [rsp]",
                 "add rsp, 24",
@@ -157,26 +160,36 @@ unsafe extern "C" fn target(operator: usize, near: u64) -> Target {
 unsafe extern "C" fn target_and_tell_delete(operator: usize, near: u64, block: *mut u8) -> Target {
     // SAFETY: it has no contract beyond its types.
     let target = unsafe { target(operator, near) };
-    if target.is_allocators != 0 && !block.is_null() {
+    if target.kind != RUNTIME && !block.is_null() {
         match enter(false) {
+            // What another library's operator frees by `free` is told there.
+            Admission::Record(turn) if target.kind >= LIBRARY => {
+                if let Some(known) = turn.take_new_block(block as usize) {
+                    turn.freed(block as usize, Some(known), FreeKind::Free);
+                }
+            }
             Admission::Record(turn) => {
                 let known = turn.take_block(block as usize);
                 turn.freed(block as usize, known, FreeKind::Free);
             }
+            Admission::Pass if target.kind >= LIBRARY => {}
             Admission::Pass => freed_inside(block as usize),
         }
     }
     target
 }
 
-unsafe extern "C" fn tell_new(block: *mut u8, size: usize, sp: u64, bp: u64, operator: usize) {
+unsafe extern "C" fn tell_new(block: *mut u8, size: usize, sp: u64, bp: u64, operator: usize, kind: usize) {
     let Some(entry_point) = entry_point(operator) else { return };
+    // It called `malloc`, and that was recorded there.
+    if kind >= LIBRARY && LIBRARY.saturating_add(recorded() as usize) != kind {
+        return;
+    }
     let Admission::Record(turn) = enter(true) else { return };
     let caller = Caller { sp, bp };
     if block.is_null() {
         turn.failed(caller, entry_point);
     } else if !turn.is_latest(block as usize) {
-        // An operator that called `malloc` after all was recorded there.
         turn.allocated(caller, entry_point, block as usize, size as u64, Allocation::New);
     }
 }

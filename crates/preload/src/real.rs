@@ -69,6 +69,13 @@ real_functions! {
     memalign: c"memalign" = fn(alignment: usize, size: usize) -> *mut u8;
     valloc: c"valloc" = fn(size: usize) -> *mut u8;
     pvalloc: c"pvalloc" = fn(size: usize) -> *mut u8;
+    libc_malloc: c"__libc_malloc" = fn(size: usize) -> *mut u8;
+    libc_calloc: c"__libc_calloc" = fn(count: usize, size: usize) -> *mut u8;
+    libc_realloc: c"__libc_realloc" = fn(block: *mut u8, size: usize) -> *mut u8;
+    libc_free: c"__libc_free" = fn(block: *mut u8);
+    libc_memalign: c"__libc_memalign" = fn(alignment: usize, size: usize) -> *mut u8;
+    libc_valloc: c"__libc_valloc" = fn(size: usize) -> *mut u8;
+    libc_pvalloc: c"__libc_pvalloc" = fn(size: usize) -> *mut u8;
     dlclose: c"dlclose" = fn(handle: *mut c_void) -> c_int;
     execve: c"execve" = fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     execvpe: c"execvpe" = fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;

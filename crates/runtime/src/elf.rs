@@ -8,12 +8,14 @@ use core::slice;
 const NT_GNU_BUILD_ID: u32 = 3;
 const DT_NULL: i64 = 0;
 const DT_PLTRELSZ: i64 = 2;
+const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const R_X86_64_64: u32 = 1;
 const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_JUMP_SLOT: u32 = 7;
 const STT_FUNC: u8 = 2;
@@ -39,7 +41,7 @@ pub(crate) unsafe fn build_id(notes: *const u8, len: usize) -> &'static [u8] {
     &[]
 }
 
-/// The address of a function that a loaded object defines, by its GNU hash table.
+/// The address of a function that a loaded object defines, by its hash table, GNU's or the older one.
 ///
 /// An indirect function (IFUNC) is not one: its address is known to the loader only.
 pub(crate) fn definition(bias: u64, dynamic: u64, name: &CStr) -> Option<u64> {
@@ -55,36 +57,39 @@ pub(crate) fn defines(bias: u64, dynamic: u64, name: &CStr) -> bool {
 fn look_up(bias: u64, dynamic: u64, name: &CStr) -> Option<&'static Symbol> {
     let tables = Tables::read(bias, dynamic)?;
     if tables.hashes == 0 {
-        return None;
+        // SAFETY: as below.
+        return unsafe {
+            search_old(tables.strings, tables.symbols as *const Symbol, tables.old_hashes, name)
+        };
     }
     // SAFETY: the three tables are those of one loaded object.
     unsafe { search(tables.strings, tables.symbols as *const Symbol, tables.hashes as *const u32, name) }
 }
 
-/// Whether a loaded object's own calls of a function, named in its relocations, go to an address for which `is_it` holds.
-/// Calls that are bound late and were not made yet go to the object itself.
-pub(crate) fn calls(bias: u64, dynamic: u64, names: &[&CStr], is_it: impl Fn(u64) -> bool) -> bool {
-    let Some(tables) = Tables::read(bias, dynamic) else { return false };
-    tables.relocations.iter().any(|(start, bytes)| {
+/// Shows each place where a loaded object has the address of a function by name, and the name; the object may not be
+/// relocated yet.
+pub(crate) fn visit_relocations(bias: u64, dynamic: u64, mut see: impl FnMut(u64, &CStr)) {
+    let Some(tables) = Tables::read(bias, dynamic) else { return };
+    for (start, bytes) in &tables.relocations {
         if *start == 0 {
-            return false;
+            continue;
         }
         // SAFETY: the dynamic section gives the table's place and size.
         let entries = unsafe {
             slice::from_raw_parts(*start as *const [u64; 3], *bytes as usize / size_of::<[u64; 3]>())
         };
-        entries.iter().any(|[offset, info, _]| {
-            if !matches!(*info as u32, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
-                return false;
+        for [offset, info, addend] in entries {
+            let is_function = matches!(*info as u32, R_X86_64_64 | R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT);
+            if !is_function || *addend != 0 {
+                continue;
             }
             // SAFETY: a relocation names a symbol of the object's table.
             let symbol = unsafe { &*(tables.symbols as *const Symbol).add((info >> 32) as usize) };
             // SAFETY: a symbol's name is a string in the object's string table.
             let name = unsafe { CStr::from_ptr((tables.strings + u64::from(symbol.name)) as *const c_char) };
-            // SAFETY: the slot lies in the object's data.
-            names.contains(&name) && is_it(unsafe { ((bias + offset) as *const u64).read_volatile() })
-        })
-    })
+            see(bias + offset, name);
+        }
+    }
 }
 
 /// What an object's dynamic section says: addresses, 0 where it says nothing.
@@ -92,13 +97,14 @@ struct Tables {
     strings: u64,
     symbols: u64,
     hashes: u64,
+    old_hashes: u64,
     /// Start and bytes of the tables of relocations with addends.
     relocations: [(u64, u64); 2],
 }
 
 impl Tables {
     fn read(bias: u64, dynamic: u64) -> Option<Self> {
-        let mut tables = Self { strings: 0, symbols: 0, hashes: 0, relocations: [(0, 0); 2] };
+        let mut tables = Self { strings: 0, symbols: 0, hashes: 0, old_hashes: 0, relocations: [(0, 0); 2] };
         let mut entry = dynamic as *const [i64; 2];
         if entry.is_null() {
             return None;
@@ -113,6 +119,7 @@ impl Tables {
                 DT_STRTAB => tables.strings = address,
                 DT_SYMTAB => tables.symbols = address,
                 DT_GNU_HASH => tables.hashes = address,
+                DT_HASH => tables.old_hashes = address,
                 DT_RELA => tables.relocations[0].0 = address,
                 DT_RELASZ => tables.relocations[0].1 = value as u64,
                 DT_JMPREL => tables.relocations[1].0 = address,
@@ -179,10 +186,47 @@ unsafe fn search(
     }
 }
 
+/// By a table of the System V psABI: two counts, a word for each bucket, a word for each symbol.
+///
+/// # Safety
+/// The tables are those of one loaded object; 0: it has none.
+unsafe fn search_old(
+    strings: u64,
+    symbols: *const Symbol,
+    hashes: u64,
+    name: &CStr,
+) -> Option<&'static Symbol> {
+    if hashes == 0 {
+        return None;
+    }
+    let hash = name.to_bytes().iter().fold(0_u32, |hash, byte| {
+        let hash = (hash << 4).wrapping_add(u32::from(*byte));
+        let high = hash & 0xf000_0000;
+        (hash ^ (high >> 24)) & !high
+    });
+    let word = |at: u32| {
+        // SAFETY: the table's counts say how many words follow.
+        unsafe { (hashes as *const u32).add(at as usize).read() }
+    };
+    let (buckets, count) = (word(0), word(1));
+    let mut symbol = if buckets == 0 { 0 } else { word(2 + hash % buckets) };
+    while symbol != 0 && symbol < count {
+        // SAFETY: the chain names symbols that exist.
+        let entry: &'static Symbol = unsafe { &*symbols.add(symbol as usize) };
+        // SAFETY: a symbol's name is a string in the object's string table.
+        let found = unsafe { CStr::from_ptr((strings + u64::from(entry.name)) as *const c_char) };
+        if entry.section != 0 && found == name {
+            return Some(entry);
+        }
+        symbol = word(2 + buckets + symbol);
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module_table::{Scope, is_defined, is_in_libc};
+    use crate::object::{Scope, is_defined, is_in_libc};
 
     fn by_loader(name: &CStr) -> u64 {
         // SAFETY: a look-up by a C string.

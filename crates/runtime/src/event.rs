@@ -153,6 +153,25 @@ impl Turn {
         self.recorder.thread(self.local()).is_some_and(|thread| thread.tally().is_latest(block))
     }
 
+    /// How many allocations of the window that is open now this thread recorded: see [`recorded`].
+    fn recorded(&self) -> u64 {
+        self.recorder.thread(self.local()).map_or(0, |thread| {
+            let window = self.recorder.tally.current(thread.tally()).window;
+            thread.tally().recorded(window)
+        })
+    }
+
+    /// [`Turn::take_block`], for a block that an `operator new` was told to have given; others stay known.
+    pub fn take_new_block(&self, block: usize) -> Option<Block> {
+        let known = self.take_block(block)?;
+        let entry_point = self.recorder.tally.entry_point(known);
+        if entry_point.is_some_and(EntryPoint::is_new) {
+            return Some(known);
+        }
+        self.keep(block, Some(known));
+        None
+    }
+
     /// Forgets a block that is about to be given back or moved.
     #[inline(always)]
     pub fn take_block(&self, block: usize) -> Option<Block> {
@@ -177,6 +196,17 @@ impl Turn {
         recorder.tally.freed(thread.map(|thread| thread.tally()), address, known, kind);
         self.local().busy = IN_ALLOCATOR;
     }
+}
+
+/// How many allocations this thread recorded in the window that is open now: if it grows while an operator runs, that
+/// called `malloc`. 0 where nothing is recorded.
+pub fn recorded() -> u64 {
+    let Some(recorder) = recorder() else { return 0 };
+    let local = local();
+    if local.busy != IDLE || local.thread.is_null() {
+        return 0;
+    }
+    Turn { recorder, local }.recorded()
 }
 
 /// A free inside a turn (a signal handler, or the allocator's own): charged without the thread's state.
@@ -283,21 +313,24 @@ fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Lo
 /// `heaptally_window_begin`
 pub fn window_begin(name: *const c_char) {
     window_call(name, |recorder, _, name| {
-        recorder.note_bypass();
+        recorder.look_around();
         recorder.tally.window_begin(name);
     });
 }
 
 /// `heaptally_window_end`
 pub fn window_end(name: *const c_char) {
-    window_call(name, |recorder, _, name| recorder.tally.window_end(name));
+    window_call(name, |recorder, _, name| {
+        recorder.look_around();
+        recorder.tally.window_end(name);
+    });
 }
 
 /// `heaptally_thread_window_begin`
 pub fn thread_window_begin(name: *const c_char) {
     window_call(name, |recorder, local, name| match recorder.thread(local) {
         Some(thread) => {
-            recorder.note_bypass();
+            recorder.look_around();
             recorder.tally.thread_window_begin(thread.tally(), name);
         }
         None => recorder.tally.lose_thread(),
@@ -342,6 +375,11 @@ pub fn quietly(run: impl FnOnce()) {
     let before = core::mem::replace(&mut local.busy, QUIET);
     run();
     local.busy = before;
+}
+
+/// Before a `dlclose`, and at the program's end if it comes to that: what can still be said of the libraries.
+pub fn before_unload() {
+    crate::loader::before_unload();
 }
 
 /// After a `dlclose`.

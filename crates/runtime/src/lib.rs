@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), no_std)]
 
 mod armed;
+mod bypass;
 mod child;
 mod elf;
 mod environment;
@@ -18,7 +19,9 @@ mod loader;
 mod local;
 mod memory_map;
 mod module_table;
+mod namespace;
 mod next_image;
+mod object;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod recorder;

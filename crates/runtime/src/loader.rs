@@ -7,24 +7,14 @@
 #![expect(unsafe_code, reason = "writes a jump into the loader")]
 
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::local::{RECORDING, local};
+use crate::namespace::{Debug, debug};
 use crate::recorder::{Recorder, recorder};
 use crate::sys;
 
-/// `struct r_debug` of `<link.h>`, as far as it is used.
-#[repr(C)]
-struct Debug {
-    version: i32,
-    map: *const u8,
-    break_address: u64,
-    state: i32,
-}
-
 const CONSISTENT: i32 = 0;
-
-static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Whether libraries came or went in a forked child before it recorded.
 static HAS_CHANGED_UNSEEN: AtomicBool = AtomicBool::new(false);
@@ -38,14 +28,8 @@ const RET: u8 = 0xc3;
 /// Starts to watch. False: this loader's function does not look as expected, or its page cannot be written.
 ///
 /// To be called while the process has one thread.
-pub(crate) fn watch() -> bool {
-    // SAFETY: a look-up by a C string.
-    let debug: *mut Debug = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()) }.cast();
-    if debug.is_null() {
-        return false;
-    }
-    // SAFETY: the symbol names the loader's record.
-    let address = unsafe { (*debug).break_address } as usize;
+pub(crate) fn watch(debug: &'static Debug) -> bool {
+    let address = debug.break_address as usize;
     if address == 0 || !is_empty_function(address) {
         return false;
     }
@@ -54,7 +38,6 @@ pub(crate) fn watch() -> bool {
     if !sys::set_code_writable(page, bytes, true) {
         return false;
     }
-    DEBUG.store(debug, Ordering::Release);
     let target = loader_changed as *const () as usize;
     // SAFETY: the bytes are those of an empty function and of the padding behind it, writable now; no other thread runs.
     unsafe {
@@ -133,10 +116,12 @@ extern "C" fn on_loader_changed() {
         HAS_CHANGED_UNSEEN.store(true, Ordering::Release);
         return;
     };
-    let debug = DEBUG.load(Ordering::Acquire);
-    // SAFETY: the loader's record, under its lock: it called us.
-    if unsafe { (*debug).state } == CONSISTENT {
+    // Under the loader's lock: it called us. For a namespace of its own the state of the first one stays as it is.
+    if debug().is_some_and(|debug| debug.state.load(Ordering::Relaxed) == CONSISTENT) {
         update(recorder);
+    } else {
+        // Something is about to come or go: what is there now is bound.
+        recorder.modules.note_bypasses();
     }
 }
 
@@ -159,5 +144,15 @@ pub(crate) fn after_dlclose() {
         && recorder.modules.is_stale()
     {
         update(recorder);
+    }
+}
+
+/// Before a `dlclose` that the recorder sees, and at the program's end.
+pub(crate) fn before_unload() {
+    if let Some(recorder) = recorder() {
+        let local = local();
+        let before = core::mem::replace(&mut local.busy, RECORDING);
+        recorder.look_around();
+        local.busy = before;
     }
 }

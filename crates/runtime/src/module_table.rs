@@ -1,15 +1,18 @@
 //! The loaded ELF objects, for the walker (where is the unwind information of this address?) and for the segment
 //! (which file was at this address, and when?).
-#![expect(unsafe_code, reason = "reads program headers of loaded objects")]
+#![expect(unsafe_code, reason = "keeps its entries in mapped memory")]
 
 use core::ffi::{CStr, c_int, c_void};
 use core::slice;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use heaptally_segment::layout::{MODULE_LIMIT, Module};
+use heaptally_segment::layout::{MODULE_LIMIT, Module, NOTE_BYPASS, NOTE_NAMESPACE, NOTE_NAMESPACE_FIRST};
 use heaptally_tally::{Pages, Spin, Tally};
 use heaptally_unwind::ModuleSections;
 
+use crate::bypass::{Reach, Slots};
+use crate::namespace::{self, Place};
+use crate::object::{Found, ask_objects, is_own};
 use crate::sys;
 
 /// One loaded object, as the walker needs it. Never changed once `is_loaded` was set, but for that flag.
@@ -25,6 +28,11 @@ struct Loaded {
     build_id: u64,
     segment_entry: u32,
     seen_in_round: AtomicU32,
+    /// Whether it lies in a namespace of its own: nothing in the program's own one is bound to it.
+    is_apart: bool,
+    slots: Slots,
+    /// Whether the loader listed it the last time that [`ModuleTable::note_bypasses`] asked.
+    is_listed: AtomicBool,
 }
 
 impl Loaded {
@@ -47,8 +55,8 @@ pub(crate) struct ModuleTable {
     updating: Spin<u32>,
     /// The loader's counts of loads and unloads at the latest update.
     changes: AtomicU64,
-    /// How many objects were looked at by [`ModuleTable::find_bypass`].
-    looked_at: AtomicU32,
+    /// How many objects have places whose reach is not known yet: see [`ModuleTable::note_bypasses`].
+    open: AtomicU32,
 }
 
 // SAFETY: `loaded` points to memory that stays mapped; entries are written before `used` is raised, under a lock.
@@ -78,7 +86,7 @@ impl ModuleTable {
             entries,
             updating: Spin::new(0),
             changes: AtomicU64::new(0),
-            looked_at: AtomicU32::new(0),
+            open: AtomicU32::new(0),
         }
     }
 
@@ -123,37 +131,59 @@ impl ModuleTable {
         let others = self.all().iter().filter(|module| module.is_loaded.load(Ordering::Acquire));
         own.into_iter()
             .chain(others)
-            .filter(|module| !module.holds(except))
+            .filter(|module| !module.holds(except) && !module.is_apart)
             .find_map(|module| crate::elf::definition(module.bias, module.dynamic, name))
     }
 
-    /// Looks, among the objects that came since the latest look, for one whose calls of the allocation functions go past
-    /// the recorder to `real_malloc`'s object: it was loaded with `RTLD_DEEPBIND`. Gives its path in the segment.
-    #[inline]
-    pub(crate) fn find_bypass(&self, real_malloc: u64) -> Option<(u32, u32)> {
-        let used = self.used.load(Ordering::Acquire);
-        if self.looked_at.load(Ordering::Relaxed) == used {
-            None
-        } else {
-            self.find_bypass_slow(real_malloc, used)
+    /// Looks where the allocation functions' names lead in objects that were loaded at run time, as far as that was not
+    /// known the last time, and marks those from which they lead past the recorder: these were loaded with
+    /// `RTLD_DEEPBIND`. An object that is loaded just now is not bound yet, and a call that is bound late not before it
+    /// is made: so this is asked again and again, but not inside of an allocation, since it takes the loader's lock,
+    /// under which no object goes away.
+    pub(crate) fn note_bypasses(&self) {
+        if self.open.load(Ordering::Relaxed) != 0 {
+            namespace::with_lock(&mut || self.note_bypasses_locked());
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn find_bypass_slow(&self, real_malloc: u64, used: u32) -> Option<(u32, u32)> {
-        const NAMES: [&CStr; 3] = [c"malloc", c"calloc", c"realloc"];
-        let first = self.looked_at.swap(used, Ordering::AcqRel);
-        let real = self.find(real_malloc)?;
-        let is_real = |address| real.start <= address && address < real.end;
-        let module = self.all().get(first as usize..used as usize)?.iter().find(|module| {
-            module.is_loaded.load(Ordering::Acquire)
-                && !is_own(module.sections.text_start)
-                && !is_real(module.sections.text_start)
-                && crate::elf::calls(module.bias, module.dynamic, &NAMES, is_real)
-        })?;
-        let entry = self.entry(module.segment_entry)?;
-        Some((entry.path.load(Ordering::Relaxed), entry.path_len.load(Ordering::Relaxed)))
+    /// With the loader's lock held.
+    fn note_bypasses_locked(&self) {
+        // What went away just now may still stand in the table.
+        self.live().for_each(|module| module.is_listed.store(false, Ordering::Relaxed));
+        ask_objects(|object| {
+            let is_it = |module: &&Loaded| module.bias == object.bias && module.dynamic == object.dynamic;
+            if let Some(module) = self.live().find(is_it) {
+                module.is_listed.store(true, Ordering::Relaxed);
+            }
+            None::<()>
+        });
+        let listed = || self.live().filter(|module| module.is_listed.load(Ordering::Relaxed));
+        let recorder = self.at(is_own as *const () as u64);
+        let Some(recorder) = recorder.map(|module| module.sections) else { return };
+        let mut open = 0;
+        for module in listed().filter(|module| module.slots.are_open()) {
+            let is_past = module.slots.look(|address, name| {
+                if recorder.start <= address && address < recorder.end {
+                    return Reach::Elsewhere;
+                }
+                if module.holds(address) {
+                    return Reach::Open;
+                }
+                match listed().find(|other| other.holds(address)) {
+                    Some(other) => {
+                        let is_it = crate::elf::definition(other.bias, other.dynamic, name) == Some(address);
+                        if is_it { Reach::Allocator } else { Reach::Elsewhere }
+                    }
+                    // Not bound yet: what the file has there.
+                    None => Reach::Open,
+                }
+            });
+            if is_past && let Some(entry) = self.entry(module.segment_entry) {
+                entry.notes.fetch_or(NOTE_BYPASS, Ordering::Release);
+            }
+            open += u32::from(module.slots.are_open());
+        }
+        self.open.store(open, Ordering::Relaxed);
     }
 
     /// Whether the loader has loaded or unloaded something since the latest update, told by the counts that it keeps.
@@ -174,7 +204,16 @@ impl ModuleTable {
     pub(crate) fn update(&self, tally: &Tally) -> Changes {
         let mut round = self.updating.lock();
         *round += 1;
-        let mut update = Update { table: self, tally, round: *round, changes: Changes::default(), counts: 0 };
+        let is_first = *round == 1;
+        let mut update = Update {
+            table: self,
+            tally,
+            round: *round,
+            is_first,
+            has_namespaces: false,
+            changes: Changes::default(),
+            counts: 0,
+        };
         // SAFETY: the callback has the right form, and `update` outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut update).cast()) };
         self.changes.store(update.counts, Ordering::Relaxed);
@@ -194,6 +233,19 @@ impl ModuleTable {
         changes
     }
 
+    /// The object that holds an address, found by the loader's own table, which needs no lock, and added: for an address of
+    /// a live frame, where the loader cannot be watched. May be called inside of an allocation.
+    #[cold]
+    pub(crate) fn find_unwatched(&self, address: u64, tally: &Tally) -> Option<ModuleSections> {
+        let found = namespace::object_at(address)?;
+        // Who holds the lock may wait for the loader's, which a thread may hold that waits for this one.
+        let round = self.updating.try_lock()?;
+        if self.find(address).is_none() {
+            self.add(&found, tally, *round, Place::Program, false);
+        }
+        Some(found.sections)
+    }
+
     /// The table of a forked child, with entries of its own in the segment: what this copy of the parent's holds. An
     /// update that another thread was making is left as far as it came.
     pub(crate) fn inherit(&self, entries: Pages, parent: &Tally, tally: &Tally) -> Self {
@@ -209,7 +261,7 @@ impl ModuleTable {
             loaded.segment_entry = parents.map_or(u32::MAX, |entry| child.copy_entry(entry, parent, tally));
         }
         child.used.store(used, Ordering::Release);
-        child.looked_at.store(self.looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.open.store(self.open.load(Ordering::Relaxed), Ordering::Relaxed);
         child
     }
 
@@ -229,6 +281,7 @@ impl ModuleTable {
             (&entry.inode, &from.inode),
             (&entry.device, &from.device),
         ];
+        entry.notes.store(from.notes.load(Ordering::Relaxed), Ordering::Relaxed);
         for (into, value) in pairs {
             into.store(value.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -275,13 +328,22 @@ impl ModuleTable {
     }
 
     /// With the lock held.
-    fn add(&self, found: &Found, tally: &Tally, round: u32) {
+    fn add(&self, found: &Found, tally: &Tally, round: u32, place: Place, is_first: bool) {
         let number = self.used.load(Ordering::Relaxed);
         if self.loaded.is_null() || number >= MODULE_LIMIT {
             tally.header().lost_modules.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let (file_name, file_name_len) = found.path_end();
+        // What the program was linked with is bound as the program itself is.
+        let slots = if place == Place::Program && !is_first && !found.is_own() {
+            Slots::of(found)
+        } else {
+            Slots::default()
+        };
+        if slots.are_open() {
+            self.open.fetch_add(1, Ordering::Relaxed);
+        }
         let loaded = Loaded {
             is_loaded: AtomicBool::new(true),
             file_name,
@@ -290,8 +352,11 @@ impl ModuleTable {
             bias: found.bias,
             dynamic: found.dynamic,
             build_id: found.build_id_digest(),
-            segment_entry: self.publish(found, tally),
+            segment_entry: self.publish(found, tally, place),
             seen_in_round: AtomicU32::new(round),
+            is_apart: place != Place::Program,
+            slots,
+            is_listed: AtomicBool::new(false),
         };
         // SAFETY: the place is inside the mapping, and unused until `used` says otherwise.
         unsafe { self.loaded.add(number as usize).write(loaded) };
@@ -299,7 +364,7 @@ impl ModuleTable {
     }
 
     /// Writes the object to the segment: its entry's number, or `u32::MAX` when there is no place.
-    fn publish(&self, found: &Found, tally: &Tally) -> u32 {
+    fn publish(&self, found: &Found, tally: &Tally, place: Place) -> u32 {
         let mut buffer = [0; 512];
         let path = found.path(&mut buffer);
         let Some((number, entry)) = self.take_entry(path, tally) else { return u32::MAX };
@@ -314,6 +379,12 @@ impl ModuleTable {
         entry.text_svma.store(found.sections.text_start.wrapping_sub(found.bias), Ordering::Relaxed);
         entry.text_svma_end.store(found.sections.text_end.wrapping_sub(found.bias), Ordering::Relaxed);
         entry.text_offset.store(found.text_offset, Ordering::Relaxed);
+        let notes = match place {
+            Place::Program => 0,
+            Place::First => NOTE_NAMESPACE | NOTE_NAMESPACE_FIRST,
+            Place::Apart => NOTE_NAMESPACE,
+        };
+        entry.notes.store(notes, Ordering::Relaxed);
         Self::finish_entry(number, entry, tally)
     }
 }
@@ -322,8 +393,31 @@ struct Update<'a> {
     table: &'a ModuleTable,
     tally: &'a Tally,
     round: u32,
+    /// Whether this is the update at the recorder's start.
+    is_first: bool,
+    /// Whether the namespaces were looked at.
+    has_namespaces: bool,
     changes: Changes,
     counts: u64,
+}
+
+impl Update<'_> {
+    fn see(&mut self, found: &Found, place: Place) {
+        let digest = found.build_id_digest();
+        let known = self.table.live().find(|module| {
+            module.sections.start == found.sections.start
+                && module.sections.end == found.sections.end
+                && module.bias == found.bias
+                && module.build_id == digest
+        });
+        match known {
+            Some(module) => module.seen_in_round.store(self.round, Ordering::Relaxed),
+            None => {
+                self.table.add(found, self.tally, self.round, place, self.is_first);
+                self.changes.loaded += 1;
+            }
+        }
+    }
 }
 
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
@@ -332,202 +426,13 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
     // SAFETY: the loader passes a valid record.
     let info = unsafe { &*info };
     update.counts = info.dlpi_adds.wrapping_add(info.dlpi_subs << 32);
+    // Once, and here, since the loader's lock is held.
+    if !core::mem::replace(&mut update.has_namespaces, true) {
+        namespace::visit(&mut |found, place| update.see(found, place));
+    }
     // SAFETY: the record is of an object that is loaded, and the loader's lock keeps it so.
-    let Some(found) = (unsafe { Found::read(info) }) else { return 0 };
-    let digest = found.build_id_digest();
-    let known = update.table.live().find(|module| {
-        module.sections.start == found.sections.start
-            && module.sections.end == found.sections.end
-            && module.bias == found.bias
-            && module.build_id == digest
-    });
-    match known {
-        Some(module) => module.seen_in_round.store(update.round, Ordering::Relaxed),
-        None => {
-            update.table.add(&found, update.tally, update.round);
-            update.changes.loaded += 1;
-        }
+    if let Some(found) = unsafe { Found::read(info) } {
+        update.see(&found, Place::Program);
     }
     0
-}
-
-/// What the program headers of a loaded object say.
-struct Found {
-    name: &'static CStr,
-    bias: u64,
-    sections: ModuleSections,
-    text_offset: u64,
-    dynamic: u64,
-    build_id: &'static [u8],
-}
-
-impl Found {
-    /// # Safety
-    /// The record is of an object that stays loaded while the result is used.
-    unsafe fn read(info: &libc::dl_phdr_info) -> Option<Self> {
-        let bias = info.dlpi_addr;
-        let none = ModuleSections {
-            start: u64::MAX,
-            end: 0,
-            text_start: u64::MAX,
-            text_end: 0,
-            eh_frame_hdr: 0,
-            eh_frame_hdr_len: 0,
-            mapped_end: 0,
-        };
-        // SAFETY: by the caller.
-        let name = if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } };
-        let mut found = Self { name, bias, sections: none, text_offset: 0, dynamic: 0, build_id: &[] };
-        // SAFETY: the loader keeps the program headers as long as the object.
-        let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-        let sections = &mut found.sections;
-        for header in headers {
-            let start = bias.wrapping_add(header.p_vaddr);
-            let end = start.wrapping_add(header.p_memsz);
-            match header.p_type {
-                libc::PT_LOAD => {
-                    sections.start = sections.start.min(start);
-                    sections.end = sections.end.max(end);
-                    if header.p_flags & libc::PF_X != 0 {
-                        if start < sections.text_start {
-                            found.text_offset = header.p_offset;
-                        }
-                        sections.text_start = sections.text_start.min(start);
-                        sections.text_end = sections.text_end.max(end);
-                    }
-                }
-                libc::PT_GNU_EH_FRAME => {
-                    sections.eh_frame_hdr = start;
-                    sections.eh_frame_hdr_len = header.p_memsz;
-                }
-                libc::PT_DYNAMIC => found.dynamic = start,
-                libc::PT_NOTE if found.build_id.is_empty() => {
-                    // SAFETY: notes lie in a loaded segment, by the program header.
-                    found.build_id =
-                        unsafe { crate::elf::build_id(start as *const u8, header.p_memsz as usize) };
-                }
-                _ => {}
-            }
-        }
-        if sections.start >= sections.end || sections.text_start >= sections.text_end {
-            return None;
-        }
-        for header in headers {
-            let start = bias.wrapping_add(header.p_vaddr);
-            let end = start.wrapping_add(header.p_filesz);
-            if header.p_type == libc::PT_LOAD && start <= sections.eh_frame_hdr && sections.eh_frame_hdr < end
-            {
-                sections.mapped_end = end;
-            }
-        }
-        Some(found)
-    }
-
-    fn holds(&self, address: u64) -> bool {
-        self.sections.start <= address && address < self.sections.end
-    }
-
-    /// Whether this is the recorder's library.
-    fn is_own(&self) -> bool {
-        self.holds(is_own as *const () as u64)
-    }
-
-    fn build_id_digest(&self) -> u64 {
-        self.build_id.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-            (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
-    }
-
-    /// The last bytes of the path, as many as a [`Loaded`] keeps.
-    fn path_end(&self) -> ([u8; 48], u8) {
-        let path = self.name.to_bytes();
-        let end = path.get(path.len().saturating_sub(48)..).unwrap_or(path);
-        let mut kept = [0; 48];
-        kept[..end.len()].copy_from_slice(end);
-        (kept, end.len() as u8)
-    }
-
-    /// The path; the loader does not name the program itself, nor does the vdso have one.
-    fn path<'a>(&'a self, buffer: &'a mut [u8; 512]) -> &'a [u8] {
-        if !self.name.is_empty() {
-            let name = self.name.to_bytes();
-            return if name.starts_with(b"linux-vdso") { b"" } else { name };
-        }
-        let len = sys::read_link(c"/proc/self/exe", buffer).min(512);
-        &buffer[..len]
-    }
-}
-
-/// Asks all loaded objects in the loader's order, until one has an answer.
-fn ask_objects<T, F: FnMut(&Found) -> Option<T>>(mut ask: F) -> Option<T> {
-    struct Question<'a, T, F> {
-        ask: &'a mut F,
-        answer: Option<T>,
-    }
-    unsafe extern "C" fn visit<T, F: FnMut(&Found) -> Option<T>>(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        data: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `data` is the question below, which nobody else uses meanwhile.
-        let question = unsafe { &mut *data.cast::<Question<'_, T, F>>() };
-        // SAFETY: the loader passes a valid record of an object that is loaded.
-        if let Some(found) = unsafe { Found::read(&*info) } {
-            question.answer = (question.ask)(&found);
-        }
-        c_int::from(question.answer.is_some())
-    }
-    let mut question = Question { ask: &mut ask, answer: None };
-    // SAFETY: the callback has the right form, and the question outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit::<T, F>), (&raw mut question).cast()) };
-    question.answer
-}
-
-/// The address of the first definition of a function, in the order in which the loader looks for it.
-///
-/// Not by `dlsym`: in a program at a fixed address that takes the function's address, it says where the program's own
-/// jump to it is.
-pub(crate) fn first_definition(name: &CStr) -> u64 {
-    ask_objects(|object| crate::elf::definition(object.bias, object.dynamic, name)).unwrap_or(0)
-}
-
-/// Whether an address lies in this library.
-///
-/// Its exported functions' addresses do not tell: a reference to them may reach another object's of the same name.
-pub(crate) fn is_own(address: u64) -> bool {
-    ask_objects(|object| object.is_own().then(|| object.holds(address))).unwrap_or(false)
-}
-
-/// Whether an address lies in the C library, by the name of the object that holds it.
-pub(crate) fn is_in_libc(address: u64) -> bool {
-    let is_libc = |object: &Found| {
-        let file = object.name.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or(&[]);
-        file == b"libc.so.6" || (file.starts_with(b"libc-") && file.ends_with(b".so"))
-    };
-    ask_objects(|object| object.holds(address).then(|| is_libc(object))).unwrap_or(false)
-}
-
-/// Where a definition is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// In all objects but this library.
-    Elsewhere,
-    /// In those that the loader lists behind this library, as `RTLD_NEXT` does.
-    Behind,
-}
-
-/// Whether a loaded object other than this library defines a function of that name.
-///
-/// To be asked before `dlsym`: one that fails makes an error message, which allocates, leaves an error for the program
-/// to find, and crashes while the C library is not set up (an indirect function's resolver allocates).
-pub fn is_defined(name: &CStr, scope: Scope) -> bool {
-    let mut is_in_scope = scope == Scope::Elsewhere;
-    let answer = ask_objects(|object| {
-        if object.is_own() {
-            is_in_scope = true;
-            return None;
-        }
-        (is_in_scope && crate::elf::defines(object.bias, object.dynamic, name)).then_some(())
-    });
-    answer.is_some()
 }

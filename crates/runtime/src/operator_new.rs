@@ -1,7 +1,8 @@
 //! Which `operator new` and `delete` stand behind the recorder's own.
 //!
 //! A C++ runtime's call `malloc`: they are passed on untouched, and the allocation is recorded there. Another
-//! allocator's do not: they are recorded themselves. Where the loader's look-up finds none (a C program that loads a
+//! allocator's do not: they are recorded themselves. Any other library's may do either, from call to call: they are
+//! recorded where no allocation was recorded meanwhile. Where the loader's look-up finds none (a C program that loads a
 //! C++ plug-in, whose runtime is not in the global scope), the loaded objects are searched, without the loader's lock.
 #![expect(unsafe_code, reason = "a look-up by the loader")]
 
@@ -10,7 +11,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use heaptally_segment::layout::EntryPoint;
 
-use crate::module_table::{Scope, is_defined};
+use crate::event::recorded;
+use crate::object::{Scope, is_defined};
 use crate::recorder::{Recorder, recorder};
 
 /// How many operators there are.
@@ -58,9 +60,16 @@ static SEARCHED: AtomicU32 = AtomicU32::new(0);
 pub struct Target {
     /// The function; 0: there is none.
     pub address: usize,
-    /// Whether it has to be recorded here, since it does not call `malloc`.
-    pub is_allocators: usize,
+    /// How it has to be recorded here: [`RUNTIME`], [`ALLOCATOR`], or [`LIBRARY`] and what [`recorded`] said.
+    pub kind: usize,
 }
+
+/// [`Target::kind`]: not at all, since it calls `malloc`.
+pub const RUNTIME: usize = 0;
+/// [`Target::kind`]: always, since it does not call `malloc`.
+pub const ALLOCATOR: usize = 1;
+/// [`Target::kind`], from this number on: if it did not call `malloc` this time.
+pub const LIBRARY: usize = 2;
 
 /// The entry point of an operator that allocates.
 pub fn entry_point(operator: usize) -> Option<EntryPoint> {
@@ -70,7 +79,7 @@ pub fn entry_point(operator: usize) -> Option<EntryPoint> {
 /// Looks for what stands behind an operator, for a call from `near`.
 #[cold]
 pub fn target(operator: usize, near: u64) -> Target {
-    const NONE: Target = Target { address: 0, is_allocators: 0 };
+    const NONE: Target = Target { address: 0, kind: RUNTIME };
     let Some(name) = NAMES.get(operator) else { return NONE };
     let own = target as *const () as u64;
     let searched = recorder().and_then(|recorder| recorder.modules.definition(name, own, near));
@@ -83,12 +92,17 @@ pub fn target(operator: usize, near: u64) -> Target {
     if address == 0 {
         return NONE;
     }
-    let is_runtimes = is_runtimes(address);
-    if is_runtimes && searched.is_some() {
+    let definer = definer(address);
+    if definer == Definer::Runtime && searched.is_some() {
         SEARCHED.fetch_or(1 << operator, Ordering::Relaxed);
         PASS.0[operator].store(address, Ordering::Release);
     }
-    Target { address, is_allocators: usize::from(!is_runtimes) }
+    let kind = match definer {
+        Definer::Runtime => RUNTIME,
+        Definer::Allocator => ALLOCATOR,
+        Definer::Library => LIBRARY.saturating_add(recorded() as usize),
+    };
+    Target { address, kind }
 }
 
 /// Code went away: what was found by search is looked for again.
@@ -101,18 +115,41 @@ pub(crate) fn forget_searched() {
     }
 }
 
+/// Who defines an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definer {
+    /// A C++ runtime, or the program itself.
+    Runtime,
+    /// An allocator.
+    Allocator,
+    /// Another library.
+    Library,
+}
+
 impl Recorder {
-    /// Whether an operator is a C++ runtime's, by the name of its object, or the program's own: those call `malloc`.
-    pub(crate) fn is_runtime_new(&self, address: usize) -> bool {
+    /// Who defines an operator, by the name of the object.
+    pub(crate) fn definer_of_new(&self, address: usize) -> Definer {
         const ALLOCATORS: [&[u8]; 5] = [b"jemalloc", b"tcmalloc", b"mimalloc", b"tbbmalloc", b"rpmalloc"];
+        const RUNTIMES: [&[u8]; 2] = [b"libstdc++", b"libc++"];
         self.modules.with_path(address as u64, |path| {
             let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-            !ALLOCATORS.iter().any(|allocator| file.windows(allocator.len()).any(|part| part == *allocator))
+            if file.is_empty() || RUNTIMES.iter().any(|runtime| file.starts_with(runtime)) {
+                Definer::Runtime
+            } else if ALLOCATORS.iter().any(|name| file.windows(name.len()).any(|part| part == *name)) {
+                Definer::Allocator
+            } else {
+                Definer::Library
+            }
         })
     }
 }
 
-/// Whether an operator is a C++ runtime's. Without a recorder there is nothing to record, and it does not matter.
+fn definer(address: usize) -> Definer {
+    // Without a recorder there is nothing to record, and it does not matter.
+    recorder().map_or(Definer::Runtime, |recorder| recorder.definer_of_new(address))
+}
+
+/// Whether an operator is a C++ runtime's.
 pub fn is_runtimes(address: usize) -> bool {
-    recorder().is_none_or(|recorder| recorder.is_runtime_new(address))
+    definer(address) == Definer::Runtime
 }

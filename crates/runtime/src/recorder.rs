@@ -6,7 +6,6 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use heaptally_segment::layout::FLAG_BYPASSED;
 use heaptally_tally::{Spin, Tally};
 use heaptally_unwind::{CodeMap, ModuleSections, RuleCache, Unwinder};
 
@@ -102,15 +101,12 @@ impl Recorder {
         self.other_code.forget();
     }
 
-    /// Notes an object whose allocations by-pass the recorder. Asked when a window begins, since an object that comes is
-    /// not bound yet when the loader tells of it.
-    pub(crate) fn note_bypass(&self) {
-        if let Some((path, len)) = self.modules.find_bypass(self.real_malloc) {
-            let header = self.tally.header();
-            header.foreign_path.store(path, Ordering::Relaxed);
-            header.foreign_path_len.store(len, Ordering::Relaxed);
-            header.flags.fetch_or(FLAG_BYPASSED, Ordering::Release);
+    /// What is to be known of libraries beside where their code lies. Not inside of an allocation.
+    pub(crate) fn look_around(&self) {
+        if self.is_loader_watched.load(Ordering::Relaxed) == 0 && self.modules.is_stale() {
+            self.update_modules();
         }
+        self.modules.note_bypasses();
     }
 
     /// A walker for one event.
@@ -137,7 +133,11 @@ pub(crate) struct CodeView<'a> {
 
 impl CodeMap for CodeView<'_> {
     fn find(&self, pc: u64) -> Option<ModuleSections> {
-        self.recorder.modules.find(pc)
+        let modules = &self.recorder.modules;
+        modules.find(pc).or_else(|| {
+            let is_watched = self.recorder.is_loader_watched.load(Ordering::Relaxed) != 0;
+            if is_watched { None } else { modules.find_unwatched(pc, &self.recorder.tally) }
+        })
     }
 
     fn is_other_code(&self, pc: u64) -> bool {

@@ -18,10 +18,11 @@ use heaptally_unwind::RuleCache;
 
 use crate::environment::Segment;
 use crate::module_table::ModuleTable;
-pub use crate::module_table::{Scope, is_defined};
+pub use crate::object::{Scope, is_defined};
+use crate::operator_new::Definer;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-use crate::{armed, child, environment, loader, module_table, sys};
+use crate::{armed, child, environment, loader, namespace, object, sys};
 
 /// Nobody has tried yet.
 const UNTRIED: u32 = 0;
@@ -68,7 +69,7 @@ pub fn is_started() -> bool {
 pub fn settle() {
     environment::restore();
     let Some(recorder) = recorder() else { return };
-    if loader::watch() {
+    if namespace::prepare().is_some_and(loader::watch) {
         recorder.is_loader_watched.store(1, Ordering::Release);
         recorder.tally.header().flags.fetch_or(FLAG_LOADER_WATCHED, Ordering::Release);
     }
@@ -103,7 +104,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     }
     // SAFETY: the memory is new, zeroed, large enough and stays.
     let cache = unsafe { RuleCache::from_memory(cache) };
-    let has_libc_malloc = module_table::is_in_libc(surroundings.next_malloc as u64);
+    let has_libc_malloc = object::is_in_libc(surroundings.next_malloc as u64);
     let options = options(head, has_libc_malloc);
     let os = os();
     // SAFETY: the area was taken by an atomic counter, so it is ours; its mappings stay.
@@ -232,8 +233,8 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
 /// Writes what the report says of the image.
 fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surroundings, image_path: &[u8]) {
     let mut flags = 0;
-    let reached = module_table::first_definition(c"malloc");
-    if module_table::is_own(reached) {
+    let reached = object::first_definition(c"malloc");
+    if object::is_own(reached) {
         flags |= FLAG_MALLOC_IS_OURS;
     } else if let Some((offset, len)) = recorder.modules.path_of(reached) {
         header.foreign_path.store(offset, Ordering::Relaxed);
@@ -247,10 +248,10 @@ fn describe(recorder: &Recorder, header: &AreaHeader, surroundings: &Surrounding
         header.allocator_path_len.store(len, Ordering::Relaxed);
     }
     if surroundings.next_new != 0 {
-        flags |= if recorder.is_runtime_new(surroundings.next_new) {
-            FLAG_NEW_IS_RUNTIME
-        } else {
-            FLAG_NEW_IS_ALLOCATOR
+        flags |= match recorder.definer_of_new(surroundings.next_new) {
+            Definer::Runtime => FLAG_NEW_IS_RUNTIME,
+            Definer::Allocator => FLAG_NEW_IS_ALLOCATOR,
+            Definer::Library => 0,
         };
     }
     header.bootstrap_allocations.store(surroundings.early_allocations, Ordering::Relaxed);

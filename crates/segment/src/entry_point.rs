@@ -38,11 +38,23 @@ pub enum EntryPoint {
     NewAlignedNothrow = 16,
     /// `operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)`
     NewArrayAlignedNothrow = 17,
+    /// `__libc_malloc`, the C library's own name for it
+    LibcMalloc = 18,
+    /// `__libc_calloc`, the C library's own name for it
+    LibcCalloc = 19,
+    /// `__libc_realloc`, the C library's own name for it
+    LibcRealloc = 20,
+    /// `__libc_memalign`, the C library's own name for it
+    LibcMemalign = 21,
+    /// `__libc_valloc`, the C library's own name for it
+    LibcValloc = 22,
+    /// `__libc_pvalloc`, the C library's own name for it
+    LibcPvalloc = 23,
 }
 
 impl EntryPoint {
     /// Every entry point, in order of its number.
-    pub const ALL: [(Self, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str); 23] = [
         (Self::Malloc, "malloc"),
         (Self::Calloc, "calloc"),
         (Self::Realloc, "realloc"),
@@ -63,11 +75,22 @@ impl EntryPoint {
             Self::NewArrayAlignedNothrow,
             "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)",
         ),
+        (Self::LibcMalloc, "__libc_malloc"),
+        (Self::LibcCalloc, "__libc_calloc"),
+        (Self::LibcRealloc, "__libc_realloc"),
+        (Self::LibcMemalign, "__libc_memalign"),
+        (Self::LibcValloc, "__libc_valloc"),
+        (Self::LibcPvalloc, "__libc_pvalloc"),
     ];
 
     /// The name under which a program knows it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize - 1].1
+    }
+
+    /// Whether it is an `operator new`.
+    pub fn is_new(self) -> bool {
+        (Self::New as u8..=Self::NewArrayAlignedNothrow as u8).contains(&(self as u8))
     }
 
     /// The entry point of a number, if there is one.

@@ -96,10 +96,6 @@ pub const FLAG_SMALL_TABLES: u32 = 1 << 6;
 /// [`AreaHeader::flags`]: this build of the recorder has the oracle, and it is on.
 pub const FLAG_ORACLE: u32 = 1 << 7;
 
-/// [`AreaHeader::flags`]: an object calls the allocator behind the recorder directly; [`AreaHeader::foreign_path`]
-/// names it.
-pub const FLAG_BYPASSED: u32 = 1 << 8;
-
 /// [`AreaHeader::flags`]: the image runs in a descendant of the process that the command started.
 pub const FLAG_CHILD: u32 = 1 << 9;
 
@@ -504,9 +500,18 @@ pub struct Module {
     pub inode: AtomicU64,
     /// Its device number.
     pub device: AtomicU64,
+    /// `NOTE_*` bits, which may come later than the rest.
+    pub notes: AtomicU32,
     /// Reserved.
-    pub padding: [u64; 1],
+    pub padding: u32,
 }
+
+/// [`Module::notes`]: its calls of the allocation functions go past the recorder (it was loaded with `RTLD_DEEPBIND`).
+pub const NOTE_BYPASS: u32 = 1;
+/// [`Module::notes`]: it lies in a namespace of its own (`dlmopen`, `LD_AUDIT`), where it has another C library.
+pub const NOTE_NAMESPACE: u32 = 1 << 1;
+/// [`Module::notes`]: it is the first of its namespace, for which the others were loaded.
+pub const NOTE_NAMESPACE_FIRST: u32 = 1 << 2;
 
 /// [`ThreadLife::state`]: the thread lives, or the program ended while it did.
 pub const THREAD_ALIVE: u32 = 1;

@@ -304,6 +304,8 @@ pub struct Module {
     pub inode: u64,
     /// Its device.
     pub device: u64,
+    /// `NOTE_*` bits.
+    pub notes: u32,
 }
 
 /// Where a stack goes on towards its root.

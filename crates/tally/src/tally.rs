@@ -226,6 +226,11 @@ impl Tally {
         if self.lifetimes { self.blocks.remove(block) } else { None }
     }
 
+    /// Which function allocated a block.
+    pub fn entry_point(&self, block: Block) -> Option<EntryPoint> {
+        EntryPoint::from_number(self.rows.get(block.row).entry_point.load(Ordering::Relaxed))
+    }
+
     /// Undoes [`Tally::take_block`].
     pub fn keep(&self, address: usize, block: Block) {
         // Its place was there a moment ago, so there is one.

@@ -61,6 +61,13 @@ impl ThreadTally {
         self.last_block == block
     }
 
+    /// How many allocations of a window the thread's life has, if that is at hand: to see whether one was recorded
+    /// meanwhile.
+    pub fn recorded(&self, window: u32) -> u64 {
+        let total = self.totals.iter().find(|(of, _)| *of == window).and_then(|(_, total)| *total);
+        total.map_or(0, |total| total.allocations.load(Ordering::Relaxed))
+    }
+
     /// Notes a change of a window's live bytes, and hands in what has gathered.
     ///
     /// The peak is looked at with every allocation: what others handed in, and what this thread holds back. So it is

@@ -3,7 +3,7 @@
 
 use crate::End;
 use crate::cursor::Cursor;
-use crate::x86_64::{BP, RA, SP};
+use crate::x86_64::{BP, BX, RA, SP};
 
 /// No expression that a compiler or an assembly writer made comes near this; it ends loops.
 const OPERATIONS_MAX: usize = 1000;
@@ -14,6 +14,8 @@ pub(crate) struct Registers {
     pub(crate) pc: u64,
     pub(crate) sp: u64,
     pub(crate) bp: u64,
+    /// Only where it was asked for.
+    pub(crate) bx: Option<u64>,
 }
 
 impl Registers {
@@ -21,6 +23,7 @@ impl Registers {
     pub(crate) fn get(&self, register: u64) -> Option<u64> {
         match register {
             BP => Some(self.bp),
+            BX => self.bx,
             SP => Some(self.sp),
             RA => Some(self.pc),
             _ => None,
@@ -216,7 +219,7 @@ mod tests {
     }
 
     fn value_of(bytes: &'static [u8]) -> Result<u64, End> {
-        let registers = Registers { pc: 0x40_100c, sp: 0x7000, bp: 0x7100 };
+        let registers = Registers { pc: 0x40_100c, sp: 0x7000, bp: 0x7100, bx: None };
         let load = &mut |address| (address == 0x70f8).then_some(0x7200);
         evaluate(over(bytes), &registers, None, &mut [0; 32], load)
     }

@@ -2,7 +2,9 @@
 
 #![expect(unsafe_code, reason = "a walk reads the stack of the thread that it runs on")]
 
-use crate::memory::{ELIDED_ENTRY, Entry, FRAMES_MAX, LEAF_KEPT, ROOT_KEPT, WalkMemory, fresh_index};
+use crate::memory::{
+    ELIDED_ENTRY, EndCheck, Entry, FRAMES_MAX, LEAF_KEPT, ROOT_KEPT, WalkMemory, fresh_index,
+};
 use crate::unwinder::{STEPS_MAX, Unwinder};
 use crate::{CodeMap, End, FrameState};
 
@@ -50,7 +52,12 @@ impl<M: CodeMap> Unwinder<'_, M> {
         let mut frame = Entry::leaf(start);
         let end = loop {
             // SAFETY: as the caller promises.
-            let next = unsafe { self.step(&mut memory.scratch, &mut frame, cached) };
+            let mut next = unsafe { self.step(&mut memory.scratch, &mut frame, cached) };
+            if next.is_err_and(|stop| stop.check == EndCheck::Inner) {
+                // SAFETY: likewise, and the fresh frames led here.
+                next = unsafe { self.step_by_base_slow(memory, &mut frame, count) };
+            }
+            memory.push_fresh(&mut { count }, frame);
             // Room is left for the entry between the two ends.
             let index = fresh_index(count);
             let index = if index < LEAF_KEPT { index } else { index + 1 };

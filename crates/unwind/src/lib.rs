@@ -61,6 +61,7 @@ compile_error!("heaptally-unwind knows the frames of x86-64 only");
 #[cfg(test)]
 extern crate self as heaptally_unwind;
 
+mod base_register;
 mod code_map;
 mod cursor;
 mod eh_frame;
@@ -83,6 +84,7 @@ pub use memory::{
 };
 pub use rule_cache::RuleCache;
 pub use unwinder::{STEPS_MAX, Unwinder};
+pub use x86_64::is_readable;
 
 /// The machine state in one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

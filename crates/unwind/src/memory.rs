@@ -90,6 +90,8 @@ pub(crate) enum EndCheck {
     Redo,
     /// Nothing: the end follows from the code address alone.
     Nothing,
+    /// The last step has to be made again, with regard to the frames further in: it goes by a register that these saved.
+    Inner,
 }
 
 /// A thread's memory. It lives in memory of the caller's, and zero is its valid, empty state.
@@ -197,6 +199,11 @@ impl WalkMemory {
         // SAFETY: `fresh_index` stays below the sum of both ends, which is the array's length.
         *unsafe { self.fresh.get_unchecked_mut(index) } = entry;
         *count += 1;
+    }
+
+    /// The `nth` frame from the leaf among those of the running walk.
+    pub(crate) fn fresh_entry(&self, nth: usize) -> Option<Entry> {
+        self.fresh.get(fresh_index(nth)).copied()
     }
 
     /// Puts the new frames in their places: `kept` entries stay, the fresh ones follow, leaf last.

@@ -70,7 +70,11 @@ impl<M: CodeMap> Unwinder<'_, M> {
             } else {
                 let mut marked = frame;
                 // SAFETY: likewise.
-                let next = unsafe { self.step_slow(&mut memory.scratch, &mut marked, rule, true) };
+                let mut next = unsafe { self.step_slow(&mut memory.scratch, &mut marked, rule, true) };
+                if next.is_err_and(|stop| stop.check == EndCheck::Inner) {
+                    // SAFETY: likewise, and the fresh frames led here.
+                    next = unsafe { self.step_by_base_slow(memory, &mut marked, count) };
+                }
                 memory.push_fresh(&mut count, marked);
                 let Ok(caller) = next.map_err(|why| stop = why) else { break };
                 if caller.step & STEP_BARRIER != 0 {
@@ -159,7 +163,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
         match memory.end_check() {
             EndCheck::Nothing => None,
             // SAFETY: the walk comes by the entry 0.
-            EndCheck::Redo => (!unsafe { self.is_same_end_slow(memory) }).then_some(0),
+            EndCheck::Redo | EndCheck::Inner => (!unsafe { self.is_same_end_slow(memory) }).then_some(0),
         }
     }
 
@@ -200,6 +204,6 @@ impl<M: CodeMap> Unwinder<'_, M> {
         let rule = self.known_rule(frame);
         // SAFETY: as the caller promises.
         let step = unsafe { self.step_slow(&mut memory.scratch, &mut frame, rule, true) };
-        step.is_err_and(|stop| Some(stop.end) == end)
+        step.is_err_and(|stop| Some(stop.end) == end && stop.check != EndCheck::Inner)
     }
 }

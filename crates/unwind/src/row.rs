@@ -2,7 +2,7 @@
 //! needs: the CFA and how rbp, rsp and the return address are found.
 
 use crate::cursor::Cursor;
-use crate::x86_64::{BP, RA, SP};
+use crate::x86_64::{BP, BX, RA, SP};
 
 /// How deep `DW_CFA_remember_state` may nest; compilers use 1.
 const REMEMBERED_MAX: usize = 8;
@@ -49,6 +49,7 @@ pub(crate) enum Cfa {
 pub(crate) struct Row {
     pub(crate) cfa: Cfa,
     pub(crate) bp: Find,
+    pub(crate) bx: Find,
     pub(crate) sp: Find,
     pub(crate) ra: Find,
 }
@@ -58,6 +59,7 @@ impl Row {
     fn set(&mut self, register: u64, find: Find) {
         match register {
             BP => self.bp = find,
+            BX => self.bx = find,
             SP => self.sp = find,
             RA => self.ra = find,
             _ => {}
@@ -67,6 +69,7 @@ impl Row {
     fn restore(&mut self, register: u64, initial: &Self) {
         match register {
             BP => self.bp = initial.bp,
+            BX => self.bx = initial.bx,
             SP => self.sp = initial.sp,
             RA => self.ra = initial.ra,
             _ => {}

@@ -6,11 +6,11 @@
 use crate::eh_frame::{self, Found};
 use crate::expression::{self, Registers};
 use crate::memory::{
-    Entry, FRAME_POINTER, INTERRUPTED, SIGNAL, STEP_BARRIER, STEP_REALIGNED, STEP_UNTRUSTED,
+    EndCheck, Entry, FRAME_POINTER, INTERRUPTED, SIGNAL, STEP_BARRIER, STEP_REALIGNED, STEP_UNTRUSTED,
 };
 use crate::row::{Cfa, Find, Scratch};
 use crate::unwinder::{FRAME_NEAR_BYTES, Stop, Unwinder, word};
-use crate::x86_64::{ADDRESS_END, ADDRESS_MIN, Kind, RED_ZONE, Rule};
+use crate::x86_64::{ADDRESS_END, ADDRESS_MIN, BX, Kind, RED_ZONE, Rule};
 use crate::{CodeMap, End};
 
 impl Entry {
@@ -18,7 +18,7 @@ impl Entry {
         self.address & INTERRUPTED != 0
     }
 
-    fn is_trusted(&self) -> bool {
+    pub(crate) fn is_trusted(&self) -> bool {
         self.step & STEP_UNTRUSTED == 0
     }
 
@@ -95,12 +95,12 @@ impl<M: CodeMap> Unwinder<'_, M> {
                 }
                 // SAFETY: as the caller promises.
                 unsafe { self.find_row_slow(scratch, frame) }?;
-                self.step_by_row(scratch, frame)
+                self.step_by_row(scratch, frame, None)
             }
             Kind::Special => {
                 // SAFETY: as the caller promises.
                 unsafe { self.find_row_slow(scratch, frame) }?;
-                self.step_by_row(scratch, frame)
+                self.step_by_row(scratch, frame, None)
             }
             Kind::End => Err(Stop::always(End::Complete)),
             Kind::BadInformation => Err(Stop::always(End::CutBadInformation)),
@@ -141,7 +141,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
     ///
     /// # Safety
     /// As for [`Self::step_quick`].
-    unsafe fn find_row(&self, scratch: &mut Scratch, frame: &Entry) -> Option<Found> {
+    pub(crate) unsafe fn find_row(&self, scratch: &mut Scratch, frame: &Entry) -> Option<Found> {
         let module = self.map.find(frame.instruction())?;
         // SAFETY: the frame is live, so its module stays loaded, and `CodeMap` says what is where.
         Some(unsafe { eh_frame::find_row(&module, frame.instruction(), scratch) })
@@ -180,7 +180,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
     }
 
     /// Reads a word that a rule with an expression, or a saved register at a strange place, asks for.
-    fn load(&self, frame: &Entry, address: u64) -> Option<u64> {
+    pub(crate) fn load(&self, frame: &Entry, address: u64) -> Option<u64> {
         if address & 7 != 0 || !(ADDRESS_MIN..ADDRESS_END).contains(&address) {
             return None;
         }
@@ -201,7 +201,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
     /// # Safety
     /// As for [`Self::step_quick`].
     #[inline(never)]
-    unsafe fn find_row_slow(&self, scratch: &mut Scratch, frame: &Entry) -> Result<(), Stop> {
+    pub(crate) unsafe fn find_row_slow(&self, scratch: &mut Scratch, frame: &Entry) -> Result<(), Stop> {
         // SAFETY: as the caller promises.
         match unsafe { self.find_row(scratch, frame) } {
             Some(Found::Row) => Ok(()),
@@ -211,10 +211,18 @@ impl<M: CodeMap> Unwinder<'_, M> {
 
     /// A step by the whole row in `scratch`: signal frames, expressions, what does not fit into a [`Rule`].
     #[inline(never)]
-    fn step_by_row(&self, scratch: &mut Scratch, frame: &mut Entry) -> Result<Entry, Stop> {
+    pub(crate) fn step_by_row(
+        &self,
+        scratch: &mut Scratch,
+        frame: &mut Entry,
+        bx: Option<u64>,
+    ) -> Result<Entry, Stop> {
         let bad_information = Stop::redo(End::CutBadInformation);
-        let registers = Registers { pc: frame.pc(), sp: frame.sp, bp: frame.bp };
+        let registers = Registers { pc: frame.pc(), sp: frame.sp, bp: frame.bp, bx };
         let cfa = match scratch.row.cfa {
+            Cfa::Register(register, _) if u64::from(register) == BX && bx.is_none() => {
+                return Err(Stop { end: End::CutBadInformation, check: EndCheck::Inner });
+            }
             Cfa::Register(register, offset) => {
                 registers.get(u64::from(register)).ok_or(bad_information)?.wrapping_add_signed(offset)
             }

@@ -1,5 +1,6 @@
 //! Real programs in C, C++ and Rust under the real recorder.
 
+mod allocator;
 mod cases_a;
 mod cases_b;
 mod cases_c;
@@ -15,9 +16,13 @@ mod exec;
 mod fork;
 mod full;
 mod kill;
+mod libc_call;
+mod linkage;
 mod naming;
 mod option;
 mod oracle;
+mod own_operator;
+mod plugin;
 mod refusal;
 mod stacks;
 mod standard;

@@ -10,7 +10,7 @@ const ROUNDS: u64 = 60;
 const THREAD_CALLS: u64 = 20_000;
 const ATTEMPTS: usize = 12;
 
-fn run(threads: u64) {
+fn run(threads: u64, is_watched: bool) {
     if !tool::have(&["gcc"]) {
         return;
     }
@@ -22,14 +22,19 @@ fn run(threads: u64) {
     library("a", "24");
     library("b", "1032");
     program::build(&scratch, "unload_loop.c", "unload_loop", &["-O1"]);
+    program::build(&scratch, "deny_writable_code.c", "deny", &[]);
     // Where the kernel finds room is chance: in some layouts of the address space the two take turns in two places.
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {
         let words = ["./unload_loop".to_owned(), ROUNDS.to_string(), threads.to_string()];
-        let outcome = Run::new(&scratch, words).run();
+        let run = Run::new(&scratch, words);
+        let outcome = if is_watched { run.run() } else { run.behind(["./deny"]).run() };
         assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
         let same: u64 = String::from_utf8_lossy(&outcome.stdout).trim().parse().expect("a number");
         check_libraries(&outcome, threads);
+        let is_said =
+            outcome.report().warnings().iter().any(|warning| warning.contains("could not be watched"));
+        assert_eq!(is_said, !is_watched, "{:?}", outcome.report().warnings());
         if same > ROUNDS / 2 {
             return;
         }
@@ -62,10 +67,16 @@ fn check_libraries(outcome: &Outcome, threads: u64) {
 
 #[test]
 fn libraries_that_take_each_others_place() {
-    run(0);
+    run(0, true);
 }
 
 #[test]
 fn libraries_that_take_each_others_place_while_threads_allocate() {
-    run(3);
+    run(3, true);
+}
+
+/// Where no code can be made writable, so that the loader does not tell of what comes and goes.
+#[test]
+fn libraries_that_take_each_others_place_unwatched() {
+    run(3, false);
 }

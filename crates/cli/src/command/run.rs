@@ -34,6 +34,7 @@ use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
 use crate::library;
 use crate::message::{print, quote, quote_bytes};
+use crate::other_allocator;
 use crate::output::{Content, Output};
 use crate::process::{self, End};
 use crate::program::{self, Program};
@@ -342,6 +343,7 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         proof::was_in_path(&snapshot, name, end)?;
         let failure = opened_all(&snapshot);
         let mut profile = convert::profile(&snapshot, environment(recording, end));
+        other_allocator::warn(&mut profile, &snapshot);
         let mut processes = Vec::new();
         if recording.follow_children {
             let running = family::running(segment.file());
@@ -470,6 +472,7 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
     Symbolizer::new(Options { executable, threads, ..Options::default() })
         .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
     drop(line);
+    other_allocator::take_back(&mut profile);
     // The indices were whole before, so this cannot fail; a profile that it left alone is right all the same.
     if let Err(error) = profile.normalize() {
         print(&format!("the profile could not be put in order: {error}"));

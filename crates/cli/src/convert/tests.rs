@@ -1,6 +1,6 @@
 //! Hand-made snapshots.
 
-use heaptally_segment::layout::{NODE_ADDRESS_MASK, OPTION_NAMED_WINDOWS};
+use heaptally_segment::layout::{NODE_ADDRESS_MASK, NOTE_NAMESPACE, OPTION_NAMED_WINDOWS};
 use heaptally_segment::read::{Frame, Oracle};
 
 use super::*;
@@ -63,6 +63,7 @@ fn module(path: &[u8], bias: u64) -> read::Module {
         unload_node: u32::MAX,
         inode: 0,
         device: 0,
+        notes: 0,
     }
 }
 
@@ -286,15 +287,23 @@ fn losses_add_up() {
 
 #[test]
 fn what_was_not_seen_is_a_warning() {
-    let warnings = |flags| {
+    let warnings = |flags, notes: &[u32]| {
         let mut area = area();
         area.flags = flags;
-        area.foreign_path = b"/lib/plugin.so".to_vec();
+        let noted = |notes: &u32| read::Module { notes: *notes, ..module(b"/lib/plugin.so", 0) };
+        area.modules.extend(notes.iter().map(noted));
         converted(vec![area]).images.remove(0).warnings
     };
     let usual = area().flags;
-    assert!(warnings(usual).is_empty());
-    let by_passed = warnings(usual | FLAG_BYPASSED);
-    assert!(by_passed[0].starts_with(INCOMPLETE) && by_passed[0].contains("/lib/plugin.so"), "{by_passed:?}");
-    assert_eq!(warnings(usual & !FLAG_FORK_SAFE).len(), 1);
+    assert!(warnings(usual, &[0, NOTE_NAMESPACE]).is_empty());
+    for (notes, word) in [
+        ([NOTE_BYPASS, NOTE_BYPASS], "RTLD_DEEPBIND"),
+        ([NOTE_NAMESPACE | NOTE_NAMESPACE_FIRST, NOTE_NAMESPACE], "dlmopen"),
+    ] {
+        let said = warnings(usual, &notes);
+        let [warning] = said.as_slice() else { panic!("{said:?}") };
+        assert!(warning.starts_with(INCOMPLETE) && warning.contains("/lib/plugin.so"), "{warning}");
+        assert!(warning.contains(word), "{warning}");
+    }
+    assert_eq!(warnings(usual & !FLAG_FORK_SAFE, &[]).len(), 1);
 }

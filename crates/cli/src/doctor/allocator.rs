@@ -8,9 +8,11 @@ use object::Object;
 
 use super::finding::Finding;
 use super::image::{Definition, Elf, Image, definition, has_text};
+use super::rust_allocator::Source;
 use crate::convert::INCOMPLETE;
 use crate::elf;
 use crate::message::quote;
+use crate::program::rust_allocator;
 
 /// `operator new(unsigned long)`.
 const OPERATOR_NEW: &[u8] = b"_Znwm";
@@ -123,9 +125,10 @@ fn operator_new(program: &Elf<'_>, libraries: &[Image]) -> Finding {
         Some(library) if NEW_DEFINERS.iter().any(|allocator| name(library).contains(allocator)) => {
             Finding::ok(CHECK, format!("an allocator's, {}: recorded", quote(&library.path)))
         }
-        Some(library) => {
-            Finding::ok(CHECK, format!("of {}: what it gets from malloc is recorded", quote(&library.path)))
-        }
+        Some(library) => Finding::ok(
+            CHECK,
+            format!("of {}: recorded, there or at the malloc that it calls", quote(&library.path)),
+        ),
         None => Finding::ok(CHECK, "no needed library defines it: no C++"),
     }
 }
@@ -140,18 +143,28 @@ fn other_allocators(libraries: &[Image]) -> Vec<Finding> {
             continue;
         }
         let elf = File::open(&library.path).ok().and_then(|file| elf::Elf::read(&file, &head(&library.path)));
-        for allocator in elf.into_iter().flat_map(|elf| elf.allocators) {
-            findings.push(Finding::warning(
-                "other_allocator",
-                format!(
-                    "{INCOMPLETE}{} calls {allocator} by names of its own, which by-pass malloc",
-                    quote(&library.path)
-                ),
-                "build that library without the allocator",
-            ));
-        }
+        findings.extend(elf.iter().flat_map(|elf| other_allocators_of(&library.path, elf)));
     }
     findings
+}
+
+/// What a file calls by names of an allocator's own, but for the allocator of a Rust program, of which another finding
+/// tells.
+pub(crate) fn other_allocators_of(path: &Path, elf: &elf::Elf) -> Vec<Finding> {
+    let known = match rust_allocator(path, elf) {
+        Some(Source::Allocator(known)) => Some(known),
+        _ => None,
+    };
+    let lists = elf.allocators.iter().filter(|names| Some(names.allocator) != known);
+    lists
+        .map(|names| {
+            Finding::warning(
+                "other_allocator",
+                format!("{INCOMPLETE}{} {}", quote(path), names.text()),
+                "build it without that allocator; what else allocates is seen",
+            )
+        })
+        .collect()
 }
 
 fn head(path: &Path) -> Vec<u8> {

@@ -16,7 +16,7 @@ use crate::elf::{Elf as Head, Linkage};
 use crate::exit::Failure;
 use crate::message::quote;
 use crate::program::{
-    SCRIPT_LEVELS, executable_of, find, no_program, refuse_elf, refuse_privileges, unreadable,
+    SCRIPT_LEVELS, executable_of, find, no_program, refuse_elf, refuse_privileges, unreadable, warnings_of,
 };
 use crate::script::{self, Kind, SHELL};
 
@@ -146,9 +146,12 @@ impl Examined {
                 self.findings.push(Finding::of_failure(check, &failure));
                 true
             }
-            Ok(warnings) => {
+            Ok(elf) => {
                 self.findings.push(Finding::ok("sanitizer", "none"));
-                self.findings.extend(warnings);
+                if let Some(elf) = elf {
+                    self.findings.extend(warnings_of(path, &elf));
+                    self.findings.extend(allocator::other_allocators_of(path, &elf));
+                }
                 false
             }
         }

@@ -67,7 +67,7 @@ impl Bench {
 
     /// A profile that is not whole: its program calls mimalloc by a name of its own, as far as heaptally can see.
     pub(super) fn incomplete_profile(&self) -> &'static str {
-        let program = self.sandbox.write("by-passing", elf_copy::with_symbol("mi_malloc"), 0o755);
+        let program = self.sandbox.write("by-passing", elf_copy::with_symbol("_rjem_malloc"), 0o755);
         self.output(&["run", "--quiet", "-o", "incomplete.pb.gz", program.to_str().unwrap()]);
         "incomplete.pb.gz"
     }

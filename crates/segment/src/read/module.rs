@@ -38,6 +38,7 @@ pub(super) fn read(area: AreaSource<'_>, used: u32, strings: Strings<'_>) -> Res
             unload_node: entry.u32(offset_of!(layout::Module, unload_node)),
             inode: entry.u64(offset_of!(layout::Module, inode)),
             device: entry.u64(offset_of!(layout::Module, device)),
+            notes: entry.u32(offset_of!(layout::Module, notes)),
         });
     })?;
     match failed {

@@ -1,11 +1,15 @@
 //! What depends on the processor: register numbers, the 32-bit rule, and asking the kernel whether memory is there.
 
 mod readable;
+mod registers;
 mod rule;
 
-pub(crate) use readable::is_readable;
+pub use readable::is_readable;
+pub(crate) use registers::registers;
 pub(crate) use rule::{Kind, Rule};
 
+/// rbx's DWARF number; the loader's late binding finds its frame's end by it.
+pub(crate) const BX: u64 = 3;
 /// rbp's DWARF number (System V psABI, AMD64, 3.6.2).
 pub(crate) const BP: u64 = 6;
 /// rsp's.

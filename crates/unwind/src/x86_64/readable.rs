@@ -13,7 +13,7 @@ const EFAULT: i64 = -14;
 /// `rt_sigprocmask` reads its second argument before it looks at its first, and an unknown first one makes it fail
 /// without a change: EFAULT if the memory is not there, EINVAL if it is. Programs may be forbidden other calls by
 /// seccomp; this one all of them make.
-pub(crate) fn is_readable(address: u64) -> bool {
+pub fn is_readable(address: u64) -> bool {
     let result: i64;
     // SAFETY: the call fails in any case and changes nothing; rcx and r11 are what the instruction overwrites.
     unsafe {

@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::expression::register_offset;
 use crate::row::{Cfa, Find, Scratch};
 
-use super::{BP, SP};
+use super::{BP, BX, SP};
 
 const KIND: u32 = 7;
 const NUMBER_SHIFT: u32 = 3;
@@ -120,6 +120,7 @@ impl Rule {
                 let kind = match u64::from(register) {
                     SP => Kind::StackPointer,
                     BP => Kind::BasePointer,
+                    BX => return special,
                     _ => return Self::of_kind(Kind::BadInformation),
                 };
                 let slot = match row.bp {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     fn row(register: u64, offset: i64, bp: Find) -> Row {
-        Row { cfa: Cfa::Register(register as u16, offset), bp, sp: Find::Unsaid, ra: Find::At(-8) }
+        Row { cfa: Cfa::Register(register as u16, offset), bp, ra: Find::At(-8), ..Row::default() }
     }
 
     fn rule_of(row: Row) -> Rule {
@@ -237,7 +238,8 @@ mod tests {
     fn ends_and_unknown_registers() {
         let end = Row { ra: Find::Undefined, ..row(3, 16, Find::Unsaid) };
         assert_eq!(rule_of(end).kind(), Kind::End);
-        assert_eq!(rule_of(row(3, 16, Find::Unsaid)).kind(), Kind::BadInformation);
+        assert_eq!(rule_of(row(3, 16, Find::Unsaid)).kind(), Kind::Special, "rbx");
+        assert_eq!(rule_of(row(12, 16, Find::Unsaid)).kind(), Kind::BadInformation);
         assert_eq!(
             rule_of(Row { cfa: Cfa::Unsaid, ..row(SP, 8, Find::Unsaid) }).kind(),
             Kind::BadInformation
@@ -252,8 +254,8 @@ mod tests {
         let row = Row {
             cfa: Cfa::Expression(at(&CFA)),
             bp: Find::AtExpression(at(&SAVED)),
-            sp: Find::Unsaid,
             ra: Find::At(-8),
+            ..Row::default()
         };
         let rule = rule_of(row);
         assert_eq!((rule.kind(), rule.offset()), (Kind::Realigned, 8));

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use heaptally_unwind::{CodeMap, FrameState, RuleCache, WalkMemory};
 
 use crate::frame_shape::{
-    Next, shape_expression, shape_no_cfi, shape_other_stack, shape_realigned, shape_rsp,
+    Next, shape_expression, shape_no_cfi, shape_other_stack, shape_rbx_cfa, shape_realigned, shape_rsp,
 };
 use crate::harness::{OTHER_STACK, new_cache, new_memory, process, unwinder, with_state};
 
@@ -68,6 +68,11 @@ extern "C" fn through_rsp(data: *mut c_void) {
     unsafe { shape_rsp(direct, data) };
 }
 
+extern "C" fn through_rbx(data: *mut c_void) {
+    // SAFETY: likewise.
+    unsafe { shape_rbx_cfa(direct, data) };
+}
+
 #[test]
 fn a_walk_takes_less_than_1_kib_of_stack() {
     let mut stack = vec![0u128; 4 << 10];
@@ -75,7 +80,9 @@ fn a_walk_takes_less_than_1_kib_of_stack() {
     let end = low as u64 + 16 * stack.len() as u64;
     let mut worst = [0, 0];
     process().stack_bounds(low as u64);
-    for next in [direct as Next, through_realigned, through_expression, through_no_cfi, through_rsp] {
+    for next in
+        [direct as Next, through_realigned, through_expression, through_no_cfi, through_rsp, through_rbx]
+    {
         OTHER_STACK.set((low as u64, end));
         let mut setup = Setup { cache: new_cache(), memory: new_memory(), low: low.cast(), used: 0 };
         for worst in &mut worst {

@@ -15,6 +15,7 @@ unsafe extern "C" {
     pub(crate) fn shape_expression(next: Next, data: *mut c_void);
     pub(crate) fn shape_large(next: Next, data: *mut c_void);
     pub(crate) fn shape_rbx_cfa(next: Next, data: *mut c_void);
+    pub(crate) fn shape_r12_cfa(next: Next, data: *mut c_void);
     pub(crate) fn shape_no_cfi(next: Next, data: *mut c_void);
     pub(crate) fn shape_no_cfi_junk_rbp(next: Next, data: *mut c_void);
     pub(crate) fn shape_no_cfi_rbp_to(next: Next, data: *mut c_void, rbp: u64);
@@ -187,6 +188,23 @@ global_asm!(
     "mov rdi, rsi",
     "call rax",
     "pop rbx",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    // The same in a register that nobody follows.
+    ".hidden shape_r12_cfa",
+    ".globl shape_r12_cfa",
+    "shape_r12_cfa:",
+    ".cfi_startproc",
+    "push r12",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset r12, -16",
+    "mov r12, rsp",
+    ".cfi_def_cfa_register r12",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "call rax",
+    "pop r12",
     ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",

@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use heaptally_unwind::{End, FRAME_POINTER};
 
 use crate::frame_shape::{
-    Next, shape_no_cfi, shape_no_cfi_junk_rbp, shape_no_cfi_rbp_to, shape_rbp, shape_rbx_cfa, shape_rsp,
-    shape_zero_return_address,
+    Next, shape_no_cfi, shape_no_cfi_junk_rbp, shape_no_cfi_rbp_to, shape_r12_cfa, shape_rbp, shape_rbx_cfa,
+    shape_rsp, shape_zero_return_address,
 };
 use crate::harness::{OTHER_CODE, Recorder};
 
@@ -98,8 +98,32 @@ fn an_unknown_register_is_never_invented() {
     let mut recorder = recorder();
     RECORDER.set(&raw mut recorder);
     // SAFETY: `event` takes anything.
-    unsafe { shape_rbx_cfa(event, std::ptr::null_mut()) };
+    unsafe { shape_r12_cfa(event, std::ptr::null_mut()) };
     assert_eq!(end_of(&recorder), End::CutBadInformation);
+}
+
+/// rbx is where an inner frame saved it, or what it still is; the recorder compares each walk with libgcc's.
+#[test]
+fn a_frame_whose_end_is_in_rbx() {
+    extern "C" fn through_other_rbx(data: *mut c_void) {
+        // SAFETY: `event` takes anything.
+        unsafe { shape_rbx_cfa(event, data) };
+    }
+    let mut recorder = recorder();
+    recorder.asks_libgcc = true;
+    RECORDER.set(&raw mut recorder);
+    for next in [event as Next, through_rsp, through_other_rbx, event, through_rsp] {
+        // SAFETY: each takes anything.
+        unsafe { shape_rbx_cfa(next, std::ptr::null_mut()) };
+        assert_eq!(end_of(&recorder), End::Complete);
+        let inside =
+            |address: &u64| (1..32).contains(&address.wrapping_sub(shape_rbx_cfa as *const () as u64));
+        let is_other = next as usize == through_other_rbx as *const () as usize;
+        assert_eq!(
+            recorder.stack.iter().filter(|address| inside(address)).count(),
+            1 + usize::from(is_other)
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 
-use crate::frame_shape::{ORDINARY, Shape, shape_no_cfi, shape_no_cfi_junk_rbp, shape_rbx_cfa};
+use crate::frame_shape::{
+    ORDINARY, Shape, shape_no_cfi, shape_no_cfi_junk_rbp, shape_r12_cfa, shape_rbx_cfa,
+};
 use crate::harness::Recorder;
 use crate::signal::{RECORDER, handle};
 
@@ -100,6 +102,17 @@ fn random_trees_are_walked_as_libgcc_walks_them() {
     assert!(kept * 2 > frames, "{kept} of {frames} frames were remembered");
 }
 
+/// Frames whose end is in rbx are stepped over anew each time, and what lies further in with them.
+#[test]
+fn random_trees_with_ends_in_rbx_are_walked_as_libgcc_walks_them() {
+    for seed in 1..=8 {
+        let mut tree = Tree::new(seed * 0x1357_9bdf, 5 + 3 * seed as u32, 1500);
+        tree.shapes.extend([shape_rbx_cfa as Shape, shape_rbx_cfa]);
+        let recorder = grow(tree);
+        assert!(recorder.kept > 0 && recorder.frames > recorder.kept);
+    }
+}
+
 /// Where libgcc gives up: signals, code without information, walks that are cut and become whole again.
 #[test]
 fn random_trees_of_strange_frames_are_remembered_as_they_are_walked() {
@@ -116,7 +129,7 @@ fn random_trees_of_strange_frames_are_remembered_as_they_are_walked() {
             shape_no_cfi,
             shape_no_cfi,
             shape_no_cfi_junk_rbp,
-            shape_rbx_cfa,
+            shape_r12_cfa,
         ]);
         let recorder = grow(tree);
         assert!(recorder.kept * 3 > recorder.frames, "{} of {}", recorder.kept, recorder.frames);

@@ -65,9 +65,9 @@ fn repeat(bench: &Bench) {
 }
 
 fn strict(bench: &Bench) {
-    let by_passing = bench.sandbox.write("by-passing", elf_copy::with_symbol("mi_malloc"), 0o755);
+    let by_passing = bench.sandbox.write("by-passing", elf_copy::with_symbol("_rjem_malloc"), 0o755);
     let by_passing = by_passing.to_str().unwrap();
-    bench.call(&["run", by_passing]).expect(0).says(&["mimalloc"]);
+    bench.call(&["run", by_passing]).expect(0).says(&["jemalloc"]);
     bench.call(&["run", "--strict", by_passing]).expect(125).says(&["--strict"]);
     bench.call(&["run", "--strict", "true"]).expect(0);
 }

@@ -1,0 +1,298 @@
+//! Allocators that are called by names of their own: those calls by-pass `malloc`, and so the recorder.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use heaptally_profile::model::{Line, Profile};
+use heaptally_profile::path_text::escape_path;
+use heaptally_segment::read::{Area, Module, Snapshot};
+
+use crate::convert::INCOMPLETE;
+use crate::doctor::rust_allocator::Source;
+use crate::elf::Elf;
+use crate::message::quote;
+use crate::program;
+
+/// So many names are listed.
+const LISTED: usize = 3;
+
+/// The prefixes with which jemalloc is built, and what follows them.
+const JEMALLOC_PREFIXES: [&[u8]; 4] = [b"_rjem_", b"je_", b"jem_", b""];
+const JEMALLOC: [&[u8]; 5] = [b"mallocx", b"rallocx", b"xallocx", b"sdallocx", b"dallocx"];
+/// Those that it has of the C library's too: by these names it is known only with a prefix.
+const PREFIXED_JEMALLOC: [&[u8]; 7] =
+    [b"malloc", b"calloc", b"realloc", b"free", b"posix_memalign", b"aligned_alloc", b"memalign"];
+
+const MIMALLOC: [&[u8]; 34] = [
+    b"mi_malloc",
+    b"mi_malloc_small",
+    b"mi_malloc_aligned",
+    b"mi_malloc_aligned_at",
+    b"mi_mallocn",
+    b"mi_zalloc",
+    b"mi_zalloc_small",
+    b"mi_zalloc_aligned",
+    b"mi_calloc",
+    b"mi_calloc_aligned",
+    b"mi_realloc",
+    b"mi_realloc_aligned",
+    b"mi_reallocn",
+    b"mi_reallocf",
+    b"mi_reallocarray",
+    b"mi_rezalloc",
+    b"mi_recalloc",
+    b"mi_posix_memalign",
+    b"mi_memalign",
+    b"mi_aligned_alloc",
+    b"mi_valloc",
+    b"mi_pvalloc",
+    b"mi_strdup",
+    b"mi_strndup",
+    b"mi_new",
+    b"mi_new_n",
+    b"mi_new_nothrow",
+    b"mi_new_aligned",
+    b"mi_new_aligned_nothrow",
+    b"mi_heap_malloc",
+    b"mi_heap_zalloc",
+    b"mi_heap_calloc",
+    b"mi_heap_realloc",
+    b"mi_free",
+];
+
+const TCMALLOC: [&[u8]; 22] = [
+    b"tc_malloc",
+    b"tc_malloc_skip_new_handler",
+    b"tc_calloc",
+    b"tc_realloc",
+    b"tc_memalign",
+    b"tc_posix_memalign",
+    b"tc_valloc",
+    b"tc_pvalloc",
+    b"tc_new",
+    b"tc_new_nothrow",
+    b"tc_new_aligned",
+    b"tc_newarray",
+    b"tc_newarray_nothrow",
+    b"tc_newarray_aligned",
+    b"tc_free",
+    b"tc_free_sized",
+    b"tc_cfree",
+    b"tc_delete",
+    b"tc_delete_sized",
+    b"tc_deletearray",
+    b"tc_deletearray_sized",
+    b"tc_delete_aligned",
+];
+
+const OTHERS: [(&str, &[u8]); 12] = [
+    ("snmalloc", b"sn_malloc"),
+    ("snmalloc", b"sn_rust_alloc"),
+    ("rpmalloc", b"rpmalloc"),
+    ("rpmalloc", b"rpcalloc"),
+    ("rpmalloc", b"rprealloc"),
+    ("rpmalloc", b"rpaligned_alloc"),
+    ("tbbmalloc", b"scalable_malloc"),
+    ("tbbmalloc", b"scalable_calloc"),
+    ("tbbmalloc", b"scalable_realloc"),
+    ("tbbmalloc", b"scalable_aligned_malloc"),
+    ("tbbmalloc", b"scalable_posix_memalign"),
+    ("hoard", b"xxmalloc"),
+];
+
+/// The allocator of which a symbol is an own name.
+pub(crate) fn allocator(symbol: &[u8]) -> Option<&'static str> {
+    let of_jemalloc = JEMALLOC_PREFIXES.iter().any(|prefix| {
+        let rest = symbol.strip_prefix(*prefix);
+        rest.is_some_and(|rest| {
+            JEMALLOC.contains(&rest) || (!prefix.is_empty() && PREFIXED_JEMALLOC.contains(&rest))
+        })
+    });
+    if of_jemalloc {
+        return Some("jemalloc");
+    }
+    if MIMALLOC.contains(&symbol) {
+        return Some("mimalloc");
+    }
+    if TCMALLOC.contains(&symbol) {
+        return Some("tcmalloc");
+    }
+    OTHERS.iter().find(|(_, name)| *name == symbol).map(|(allocator, _)| *allocator)
+}
+
+/// Whether a program may name a function only to see whether an allocator is there, as a weak reference does.
+pub(crate) fn is_asked_for(symbol: &[u8]) -> bool {
+    JEMALLOC.contains(&symbol) || symbol.starts_with(b"mi_") || symbol.starts_with(b"tc_")
+}
+
+/// An allocator's own names in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// The allocator.
+    pub(crate) allocator: &'static str,
+    /// The symbols, in alphabetical order, each once.
+    pub(crate) symbols: Vec<String>,
+}
+
+impl Names {
+    /// Adds a symbol to the list of its allocator.
+    pub(crate) fn add(lists: &mut Vec<Self>, allocator: &'static str, symbol: &str) {
+        let at = lists.iter().position(|names| names.allocator == allocator).unwrap_or_else(|| {
+            lists.push(Self { allocator, symbols: Vec::new() });
+            lists.len() - 1
+        });
+        let symbols = &mut lists[at].symbols;
+        if let Err(place) = symbols.binary_search_by(|known| known.as_str().cmp(symbol)) {
+            symbols.insert(place, symbol.to_owned());
+        }
+    }
+
+    /// `calls jemalloc by names of its own (mallocx, …), which by-pass malloc`
+    pub(crate) fn text(&self) -> String {
+        let rest = self.symbols.len().saturating_sub(LISTED);
+        let listed: Vec<String> =
+            self.symbols.iter().take(LISTED).map(|name| quote(OsStr::new(name))).collect();
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        format!(
+            "calls {} by names of its own ({}{more}), which by-pass malloc",
+            self.allocator,
+            listed.join(", ")
+        )
+    }
+}
+
+/// Adds to each image's warnings what its objects call by names that are not `malloc`'s.
+pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
+    let mut files: HashMap<&[u8], Option<Elf>> = HashMap::new();
+    for module in snapshot.areas.iter().flat_map(|area| &area.modules) {
+        files.entry(&module.path).or_insert_with(|| read(module));
+    }
+    for (area, image) in snapshot.areas.iter().zip(&mut profile.images) {
+        let elf_of = |module: &Module| files.get(module.path.as_slice()).and_then(Option::as_ref);
+        let defined: Vec<&String> =
+            area.modules.iter().filter_map(elf_of).flat_map(|elf| &elf.defined_allocation).collect();
+        let mut seen: Vec<&[u8]> = Vec::new();
+        for module in &area.modules {
+            let Some(elf) = elf_of(module) else { continue };
+            // An allocator's own library is the allocator.
+            if elf.defines_malloc || seen.contains(&module.path.as_slice()) {
+                continue;
+            }
+            seen.push(&module.path);
+            let mut lists = elf.allocators.clone();
+            for (allocator, symbol) in &elf.asked_for {
+                if defined.contains(&symbol) {
+                    Names::add(&mut lists, allocator, symbol);
+                }
+            }
+            drop_known(&mut lists, module, elf);
+            let path = quote(OsStr::from_bytes(&module.path));
+            let advice = "build it without that allocator (Rust: without its #[global_allocator])";
+            let text = |names: &Names| format!("{INCOMPLETE}{path} {}: {advice}", names.text());
+            image.warnings.extend(lists.iter().map(text));
+            if !elf.own_new.is_empty() && !is_passed(area, module, &elf.own_new) {
+                image.warnings.push(own_new(&escape_path(&module.path)));
+            }
+        }
+    }
+}
+
+/// Leaves out the allocator that the warning of a Rust program's `#[global_allocator]` names.
+fn drop_known(lists: &mut Vec<Names>, module: &Module, elf: &Elf) {
+    if lists.is_empty() {
+        return;
+    }
+    if let Some(Source::Allocator(known)) =
+        program::rust_allocator(Path::new(OsStr::from_bytes(&module.path)), elf)
+    {
+        lists.retain(|names| names.allocator != known);
+    }
+}
+
+fn own_new(path: &str) -> String {
+    format!(
+        "{path} has an operator new of its own, through which no recorded allocation came: what that takes elsewhere than \
+         from malloc is not seen"
+    )
+}
+
+/// Takes back what [`warn`] said of an operator that is inlined where it is called, once names are known.
+pub(crate) fn take_back(profile: &mut Profile) {
+    let is_new = |line: &Line| {
+        profile.functions.get(line.function).is_some_and(|function| function.name.starts_with("operator new"))
+    };
+    let mut modules = BTreeSet::new();
+    for location in &profile.locations {
+        if location.lines.iter().any(is_new) {
+            modules.extend(location.module);
+        }
+    }
+    let paths = modules.into_iter().filter_map(|module| profile.modules.get(module));
+    let untrue: BTreeSet<String> = paths.map(|module| own_new(&module.path)).collect();
+    for image in &mut profile.images {
+        image.warnings.retain(|warning| !untrue.contains(warning));
+    }
+}
+
+/// Whether a recorded stack passes through one of a module's functions.
+fn is_passed(area: &Area, module: &Module, functions: &[(u64, u64)]) -> bool {
+    area.frames.iter().any(|frame| {
+        let is_here = frame.module.and_then(|at| area.modules.get(at)).is_some_and(|of| of == module);
+        // A return address may be the next function's first.
+        let address = frame.address.wrapping_sub(module.bias).wrapping_sub(1);
+        is_here && functions.iter().any(|(start, end)| (*start..*end).contains(&address))
+    })
+}
+
+/// Reads a module's file, if it is still the one that was loaded.
+fn read(module: &Module) -> Option<Elf> {
+    let path = Path::new(OsStr::from_bytes(&module.path));
+    if !path.is_absolute() || !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return None;
+    }
+    let file = File::open(path).ok()?;
+    let mut head = Vec::new();
+    (&file).take(64).read_to_end(&mut head).ok()?;
+    let elf = Elf::read(&file, &head)?;
+    (module.build_id.is_empty() || elf.build_id == module.build_id).then_some(elf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_allocator() {
+        for (name, of) in [
+            ("mallocx", Some("jemalloc")),
+            ("_rjem_malloc", Some("jemalloc")),
+            ("je_sdallocx", Some("jemalloc")),
+            ("mi_malloc", Some("mimalloc")),
+            ("tc_newarray", Some("tcmalloc")),
+            ("scalable_malloc", Some("tbbmalloc")),
+            ("malloc", None),
+            ("free", None),
+            ("mi_version", None),
+            ("xmallocx", None),
+        ] {
+            assert_eq!(allocator(name.as_bytes()), of, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_listed_once_and_not_all() {
+        let mut lists = Vec::new();
+        for name in ["mi_malloc", "mi_free", "mi_malloc", "mi_new", "mi_calloc"] {
+            Names::add(&mut lists, "mimalloc", name);
+        }
+        let [names] = lists.as_slice() else { panic!("{lists:?}") };
+        assert_eq!(
+            names.text(),
+            "calls mimalloc by names of its own (`mi_calloc`, `mi_free`, `mi_malloc` and 1 more), which by-pass malloc"
+        );
+    }
+}
