@@ -4,7 +4,7 @@
 // It allocates nothing and calls nothing that might, beside dlsym. The counts lie in a shared mapping of the file
 // "$COUNTER_OUT.<pid>", so that they are right however the process ends; a forked child begins a file of its own, and so
 // does an image that follows another in a process: "$COUNTER_OUT.<pid>.<n>". The file is one page: the magic number, the
-// pid, the counts, the path of the program.
+// pid, the counts, the parent's pid, the path of the program.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +22,7 @@ struct page {
   uint64_t pid;
   uint64_t counts[FUNCTIONS];
   uint64_t early; // calls while the real functions were looked up
+  uint64_t parent;
   char program[2048];
 };
 
@@ -100,6 +101,7 @@ static struct page *open_page(void) {
   if (at < 0 && at > -4096) return &unwritten;
   struct page *page = (struct page *)at;
   page->pid = pid;
+  page->parent = (uint64_t)raw(SYS_getppid, 0, 0, 0, 0, 0, 0);
   long got = raw(SYS_readlink, (long)"/proc/self/exe", (long)page->program, sizeof page->program - 1, 0, 0, 0);
   page->program[got > 0 ? got : 0] = 0;
   page->magic = 0x7265746e756f63;
