@@ -15,6 +15,7 @@ mod exec;
 mod fork;
 mod full;
 mod kill;
+mod kind;
 mod naming;
 mod option;
 mod oracle;
