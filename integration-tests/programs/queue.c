@@ -1,7 +1,7 @@
 // Four threads take 4000 entries from one queue, each into an array of its own that doubles: how often an array grows
 // depends on how many each is served. That is left to no luck: in run r (counted in the file "runs") r threads share the
 // queue evenly, and the others take one entry each.
-// Window "w": 4 mallocs in start, one for each thread; one realloc in grow for each time that an array is full; 1 malloc in
+// Window "w": 4 mallocs in first_room, one for each thread; one realloc in grow for each time that an array is full; 1 malloc in
 // fixed. Prints the number of grows.
 #include <heaptally.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ struct list {
   int *entries, used, room;
 };
 
-__attribute__((noinline)) static int *start(void) { return malloc(4 * sizeof(int)); }
+__attribute__((noinline)) static int *first_room(void) { return malloc(4 * sizeof(int)); }
 
 __attribute__((noinline)) static void grow(struct list *list) {
   list->room *= 2;
@@ -24,7 +24,7 @@ __attribute__((noinline)) static void grow(struct list *list) {
 }
 
 static void *take(void *argument) {
-  struct list list = {start(), 0, 4};
+  struct list list = {first_room(), 0, 4};
   int share = *(int *)argument < run ? ENTRIES / run + 1 : 1;
   while (list.used < share) {
     int entry = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);

@@ -194,8 +194,7 @@ impl Foreign {
             .environment("PERL_PERTURB_KEYS", "0")
             .environment("LC_ALL", "C")
             .environment("HOME", scratch.folder())
-            .environment("GIT_CONFIG_NOSYSTEM", "1")
-            .without_frames();
+            .environment("GIT_CONFIG_NOSYSTEM", "1");
         match self.user {
             Some(user) if tool::is_root() => run.by_user(user),
             _ => run,
@@ -208,7 +207,7 @@ impl Foreign {
         let scratch = Scratch::new();
         let command = self.prepare(&scratch)?;
         let witness = |run: Run| {
-            let (outcome, images) = counter.count(run);
+            let (outcome, images) = counter.count(run.without_frames());
             let images = images.into_iter().filter(|image| follows || image.is_main);
             (outcome, images.collect::<Vec<_>>())
         };

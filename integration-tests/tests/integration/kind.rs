@@ -104,7 +104,7 @@ fn b19_scheduling_changes_counts() {
     let report = outcome.report();
     let window = report.window("w");
     assert_eq!(window.calls_with("grow"), told.iter().sum::<u64>(), "{}", window.text());
-    assert_eq!(window.calls_with("start"), 4 * RUNS as u64, "{}", window.text());
+    assert_eq!(window.calls_with("first_room"), 4 * RUNS as u64, "{}", window.text());
     let document = outcome.window_json("w");
     let rows = document["rows"].as_array().expect("rows");
     let of_count =
