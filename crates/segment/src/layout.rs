@@ -22,7 +22,7 @@ pub use child::{
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -194,6 +194,10 @@ pub struct AreaHeader {
     pub foreign_path: AtomicU32,
     /// Its length in bytes.
     pub foreign_path_len: AtomicU32,
+    /// Offset in the string table of the program to which the image went on (exec), as it named it.
+    pub next_program: AtomicU32,
+    /// Its length in bytes.
+    pub next_program_len: AtomicU32,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].
