@@ -2,8 +2,9 @@
 // and sees what the recorder passes on.
 //
 // It allocates nothing and calls nothing that might, beside dlsym. The counts lie in a shared mapping of the file
-// "$COUNTER_OUT.<pid>", so that they are right however the process ends; a forked child begins a file of its own. The
-// file is one page: the magic number, the pid, the counts, the path of the program.
+// "$COUNTER_OUT.<pid>", so that they are right however the process ends; a forked child begins a file of its own, and so
+// does an image that follows another in a process: "$COUNTER_OUT.<pid>.<n>". The file is one page: the magic number, the
+// pid, the counts, the parent's pid, the path of the program.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,6 +22,7 @@ struct page {
   uint64_t pid;
   uint64_t counts[FUNCTIONS];
   uint64_t early; // calls while the real functions were looked up
+  uint64_t parent;
   char program[2048];
 };
 
@@ -64,32 +66,42 @@ static const char *variable(const char *name) {
   return NULL;
 }
 
+// Writes `number` behind `length` bytes of `path`; the new length.
+static size_t append_number(char *path, size_t length, uint64_t number) {
+  char digits[24];
+  int count = 0;
+  for (uint64_t rest = number; rest || !count; rest /= 10) digits[count++] = (char)('0' + rest % 10);
+  while (count) path[length++] = digits[--count];
+  path[length] = 0;
+  return length;
+}
+
 static struct page *open_page(void) {
   const char *prefix = variable("COUNTER_OUT");
   char path[1024];
   size_t length = 0;
   if (!prefix) return &unwritten;
-  while (prefix[length] && length < sizeof path - 32) {
+  while (prefix[length] && length < sizeof path - 64) {
     path[length] = prefix[length];
     length++;
   }
   path[length++] = '.';
   uint64_t pid = (uint64_t)raw(SYS_getpid, 0, 0, 0, 0, 0, 0);
-  char digits[24];
-  int count = 0;
-  for (uint64_t rest = pid; rest || !count; rest /= 10) digits[count++] = (char)('0' + rest % 10);
-  while (count) path[length++] = digits[--count];
-  path[length] = 0;
-  long fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_CLOEXEC, 0600, 0, 0);
+  length = append_number(path, length, pid);
+  long fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666, 0, 0);
+  for (uint64_t image = 1; fd == -EEXIST; image++) {
+    path[length] = '.';
+    append_number(path, length + 1, image);
+    fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666, 0, 0);
+  }
   if (fd < 0) return &unwritten;
   raw(SYS_ftruncate, fd, 4096, 0, 0, 0, 0);
   long at = raw(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   raw(SYS_close, fd, 0, 0, 0, 0, 0);
   if (at < 0 && at > -4096) return &unwritten;
   struct page *page = (struct page *)at;
-  // An image that follows another in this process begins anew.
-  for (int i = 0; i < FUNCTIONS; i++) page->counts[i] = 0;
   page->pid = pid;
+  page->parent = (uint64_t)raw(SYS_getppid, 0, 0, 0, 0, 0, 0);
   long got = raw(SYS_readlink, (long)"/proc/self/exe", (long)page->program, sizeof page->program - 1, 0, 0, 0);
   page->program[got > 0 ? got : 0] = 0;
   page->magic = 0x7265746e756f63;

@@ -86,6 +86,9 @@ fn window_problems(report: &Report, expected: &ExpectedWindow, tolerance: Tolera
             None if tolerance.other_rows || expected.stacks.is_empty() => {}
             None => problems.push(format!("not expected: {}", row.text().trim())),
         }
+        if row.frames.iter().any(|frame| is_recorder(&frame.module)) {
+            problems.push(format!("the recorder's own: {}", row.text().trim()));
+        }
         if !tolerance.incomplete && !row.is_complete() {
             problems.push(format!("not complete: {}", row.text().trim()));
         }
@@ -99,4 +102,10 @@ fn window_problems(report: &Report, expected: &ExpectedWindow, tolerance: Tolera
         problems.push(window.text());
     }
     problems
+}
+
+/// Whether a module is the library that is preloaded.
+fn is_recorder(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or_default();
+    name.contains("heaptally") && name.ends_with(".so")
 }

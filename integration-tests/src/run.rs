@@ -28,6 +28,7 @@ pub struct Run {
     timeout: Duration,
     recorded: bool,
     frames: bool,
+    user: Option<String>,
 }
 
 /// What came of it.
@@ -106,6 +107,7 @@ impl Run {
             timeout: Duration::from_secs(120),
             recorded: true,
             frames: true,
+            user: None,
         }
     }
 
@@ -168,6 +170,17 @@ impl Run {
         self
     }
 
+    /// Runs all of it as another user, who is given the folder. For root.
+    pub fn by_user(mut self, name: &str) -> Self {
+        self.user = Some(name.to_owned());
+        self
+    }
+
+    /// Whether the recorder takes part.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
+    }
+
     /// Runs it to its end.
     ///
     /// # Panics
@@ -184,6 +197,15 @@ impl Run {
         let output = Scratch::new();
         let profile = self.profile.unwrap_or_else(|| output.path("profile.pb.gz"));
         let mut words = self.wrapper;
+        if let Some(user) = &self.user {
+            let options = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--"];
+            words.extend(options.map(OsString::from));
+            for folder in [output.folder(), &self.folder] {
+                let status =
+                    Command::new("chown").arg("-R").arg(format!("{user}:{user}")).arg(folder).status();
+                assert!(status.is_ok_and(|status| status.success()), "chown {user} {}", folder.display());
+            }
+        }
         if self.recorded {
             words.extend([heaptally().into(), "run".into(), "-o".into(), profile.clone().into()]);
             words.extend(["--json-status".into(), output.path("status.json").into()]);

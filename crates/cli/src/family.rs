@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_profile::model::{ImageId, Losses, Profile, StackId};
+use heaptally_profile::part::ByImage;
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::escape::escape;
@@ -148,8 +149,8 @@ impl Process {
     }
 
     /// Its own profile.
-    fn own_profile(&self, profile: &Profile) -> Result<Profile, heaptally_profile::Error> {
-        let mut own = profile.of_images(|image| self.images.contains(&image))?;
+    fn own_profile(&self, by_image: &ByImage<'_>) -> Result<Profile, heaptally_profile::Error> {
+        let mut own = by_image.of(&self.images)?;
         own.losses = self.losses.clone();
         own.environment.frees_from_before = self.frees_from_before;
         own.environment.exit_code = self.end.map(|end| i32::from(end.code()));
@@ -186,8 +187,13 @@ pub(crate) fn write_profiles(
     output: &Path,
 ) -> Result<(), Failure> {
     let mut taken: HashMap<PathBuf, u32> = HashMap::new();
+    let by_image = profile.by_image().map_err(|error| {
+        Failure::recorder(format!(
+            "the processes cannot be told apart: {error}\nrun without --follow-children"
+        ))
+    })?;
     for process in processes {
-        let own = process.own_profile(profile).map_err(|error| {
+        let own = process.own_profile(&by_image).map_err(|error| {
             Failure::recorder(format!("the profile of process {} cannot be made: {error}", process.pid))
         })?;
         let mut path = path_of(output, &process.program, process.pid, 0);

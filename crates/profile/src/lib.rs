@@ -37,6 +37,7 @@ pub mod frame;
 mod glob;
 pub mod merge;
 pub mod model;
+pub mod part;
 pub mod path_text;
 pub mod pprof;
 mod process;

@@ -1,4 +1,4 @@
-//! A recording of several processes: the profile of one of them, and of all with alike children put together.
+//! A recording of several processes: all with alike children put together. The profile of one is in [`part`](crate::part).
 //!
 //! ```text
 //! images    make | sh (pid 7) | cc1 (pid 8) | sh (pid 9) | cc1 (pid 10)
@@ -10,67 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::Error;
 use crate::merge::{add_thread, add_window};
-use crate::model::{
-    Children, Function, Image, ImageId, Location, Profile, Row, Stack, StackId, ThreadLife, Window, WindowId,
-};
+use crate::model::{Children, Image, ImageId, Profile, Row, StackId, ThreadLife, Window, WindowId};
 
 impl Profile {
-    /// The profile of some of its images alone, as if they were the program. Losses and the other numbers that are not
-    /// kept by image are 0: they are the caller's to fill in.
-    ///
-    /// # Errors
-    /// [`Error::Index`] when an index leads nowhere.
-    pub fn of_images(&self, is_kept: impl Fn(ImageId) -> bool) -> Result<Self, Error> {
-        self.validate()?;
-        let mut profile =
-            Self { modules: self.modules.clone(), environment: self.environment.clone(), ..Self::default() };
-        profile.environment.frees_from_before = 0;
-        let images = kept(&self.images, |at, _| is_kept(at), &mut profile.images);
-        for image in &mut profile.images {
-            image.processes = 0;
-        }
-        let windows = kept(&self.windows, |_, window| is_kept(window.image), &mut profile.windows);
-        for window in &mut profile.windows {
-            window.image = images[window.image].unwrap_or_default();
-        }
-        let rows =
-            self.rows.iter().filter_map(|row| Some(Row { window: windows[row.window]?, ..row.clone() }));
-        profile.rows.extend(rows);
-        profile.threads.extend(self.threads.iter().filter_map(|thread| {
-            let totals = thread.totals.iter();
-            let totals = totals.filter_map(|(window, total)| Some((windows[*window]?, *total))).collect();
-            Some(ThreadLife { image: images[thread.image]?, totals, ..thread.clone() })
-        }));
-        self.copy_used(&mut profile);
-        profile.normalize()?;
-        Ok(profile)
-    }
-
-    /// Copies the stacks that a profile's rows refer to, and what these consist of; the rest is left empty, so that the
-    /// indices stay.
-    fn copy_used(&self, into: &mut Self) {
-        let mut locations = vec![false; self.locations.len()];
-        let mut functions = vec![false; self.functions.len()];
-        into.stacks = vec![Stack::default(); self.stacks.len()];
-        for row in &into.rows {
-            let place = &mut into.stacks[row.stack];
-            if place.locations.is_empty() {
-                place.clone_from(&self.stacks[row.stack]);
-                place.locations.iter().for_each(|location| locations[*location] = true);
-            }
-        }
-        into.threads.iter().filter_map(|thread| thread.start).for_each(|start| locations[start] = true);
-        into.locations = vec![Location::default(); self.locations.len()];
-        for at in (0..locations.len()).filter(|at| locations[*at]) {
-            into.locations[at].clone_from(&self.locations[at]);
-            into.locations[at].lines.iter().for_each(|line| functions[line.function] = true);
-        }
-        into.functions = vec![Function::default(); self.functions.len()];
-        for at in (0..functions.len()).filter(|at| functions[*at]) {
-            into.functions[at].clone_from(&self.functions[at]);
-        }
-    }
-
     /// Puts together what children did that ran the same program: their windows of one name, and what was counted there.
     /// The program's own images stay as they are, and come first; children's follow in the order of their paths, so that
     /// it makes no difference which process came first.
@@ -133,17 +75,6 @@ impl Children {
     pub fn is_incomplete(&self) -> bool {
         self.followed && self.not_recorded_total() > 0
     }
-}
-
-/// Copies what is kept; returns the new index of each.
-fn kept<T: Clone>(from: &[T], is_kept: impl Fn(usize, &T) -> bool, into: &mut Vec<T>) -> Vec<Option<usize>> {
-    let mut place = |(at, entry): (usize, &T)| {
-        is_kept(at, entry).then(|| {
-            into.push(entry.clone());
-            into.len() - 1
-        })
-    };
-    from.iter().enumerate().map(&mut place).collect()
 }
 
 /// One image for all children's alike; returns the new index of each.
@@ -223,12 +154,12 @@ fn merge_windows(windows: &mut Vec<Window>, images: &[ImageId]) -> Vec<WindowId>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::model::{Counts, WindowKind};
+    use crate::model::{Counts, Location, Stack, WindowKind};
 
     /// A program and three children: two of one program, one of another.
-    fn family() -> Profile {
+    pub(crate) fn family() -> Profile {
         let image = |label: &str, pid, processes| Image {
             label: label.into(),
             path: format!("/bin/{label}"),
@@ -296,14 +227,5 @@ mod tests {
         one.merge_children().unwrap();
         other.merge_children().unwrap();
         assert_eq!(one, other);
-    }
-
-    #[test]
-    fn one_process_is_a_profile_of_its_own() {
-        let profile = family();
-        let one = profile.of_images(|image| image == 3).unwrap();
-        assert_eq!((one.images.len(), one.windows.len(), one.threads.len()), (1, 1, 1));
-        assert_eq!((one.images[0].pid, one.images[0].processes, one.rows[0].counts.allocations), (4, 0, 8));
-        one.validate().unwrap();
     }
 }

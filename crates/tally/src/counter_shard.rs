@@ -176,3 +176,21 @@ impl Shards {
         unsafe { &*self.chunks.address(offset).cast::<Counters>() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than 2^32 events of 2^63 bytes each: counters of 64 bits, which stop at their end and do not begin anew.
+    #[test]
+    fn large_sums_do_not_wrap() {
+        let events = AtomicU64::new(u64::from(u32::MAX));
+        let bytes = AtomicU64::new(0);
+        for _ in 0..3 {
+            add(&events, 1);
+            add(&bytes, 1 << 63);
+        }
+        assert_eq!(events.load(Ordering::Relaxed), (1 << 32) + 2);
+        assert_eq!(bytes.load(Ordering::Relaxed), u64::MAX);
+    }
+}

@@ -16,6 +16,7 @@ mod exec;
 mod fork;
 mod full;
 mod kill;
+mod kind;
 mod libc_call;
 mod linkage;
 mod naming;

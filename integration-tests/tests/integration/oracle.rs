@@ -72,7 +72,7 @@ fn a_million_walks_are_right() {
         return;
     }
     let mut sum = Compared::default();
-    for name in ["cc1plus", "python3", "perl", "sqlite3", "git"] {
+    for name in ["cc1plus", "python3", "perl", "sqlite3", "git log"] {
         let foreign = Foreign::named(name);
         let scratch = Scratch::new();
         let Some(command) = foreign.prepare(&scratch) else { continue };
