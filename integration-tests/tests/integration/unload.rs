@@ -69,3 +69,11 @@ fn libraries_that_take_each_others_place() {
 fn libraries_that_take_each_others_place_while_threads_allocate() {
     run(3);
 }
+
+#[test]
+#[ignore = "takes minutes"]
+fn libraries_that_take_each_others_place_a_hundred_times() {
+    for _ in 0..100 {
+        run(3);
+    }
+}
