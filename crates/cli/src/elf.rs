@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use object::elf::{DT_NEEDED, DT_SONAME, EM_X86_64, ET_DYN, FileHeader64, PT_INTERP};
 use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
-use object::{Endianness, Object, ObjectSymbol, ReadCache};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
+
+use crate::doctor::managed_heap::{self, Runtime};
+use crate::doctor::rust_allocator;
 
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
 const SANITIZERS: [(&str, &str, &[u8]); 5] = [
@@ -19,12 +22,14 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
 ];
 
 /// Functions by which allocators are called that nobody else's `malloc` stands in for.
-const OTHER_ALLOCATORS: [(&str, &[u8]); 5] = [
+const OTHER_ALLOCATORS: [(&str, &[u8]); 7] = [
     ("jemalloc", b"_rjem_malloc"),
     ("jemalloc", b"je_malloc"),
     ("mimalloc", b"mi_malloc"),
+    ("mimalloc", b"mi_malloc_aligned"),
     ("snmalloc", b"sn_malloc"),
     ("rpmalloc", b"rpmalloc"),
+    ("rpmalloc", b"rpaligned_alloc"),
 ];
 
 /// How a program is linked.
@@ -50,6 +55,10 @@ pub(crate) struct Elf {
     pub(crate) sanitizer: Option<&'static str>,
     /// Allocators that it calls by names of their own, each once.
     pub(crate) allocators: Vec<&'static str>,
+    /// Whose heap it has besides malloc's.
+    pub(crate) managed_heap: Option<Runtime>,
+    /// It has a Rust program's allocator under its name.
+    pub(crate) has_rust_allocator: bool,
 }
 
 impl Elf {
@@ -58,7 +67,13 @@ impl Elf {
         if !head.starts_with(b"\x7fELF") {
             return None;
         }
-        let of = |linkage| Self { linkage, sanitizer: None, allocators: Vec::new() };
+        let of = |linkage| Self {
+            linkage,
+            sanitizer: None,
+            allocators: Vec::new(),
+            managed_heap: None,
+            has_rust_allocator: false,
+        };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
         if head.get(4..6) != Some(&[2, 1]) || machine != EM_X86_64.0 {
@@ -81,18 +96,25 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         .find(|(_, library, _)| names.needed.iter().any(|needed| needed.starts_with(library)))
         .map(|(sanitizer, ..)| *sanitizer);
     let mut allocators = Vec::new();
+    let of_sections =
+        || elf.sections().find_map(|section| managed_heap::by_section(section.name_bytes().ok()?));
+    let of_libraries = || names.needed.iter().find_map(|library| managed_heap::by_library(library));
+    let mut managed_heap = of_sections().or_else(of_libraries);
+    let mut has_rust_allocator = false;
     for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
         let Ok(name) = symbol.name_bytes() else { continue };
         if let Some((found, ..)) = SANITIZERS.iter().find(|(.., init)| *init == name) {
             sanitizer = Some(found);
         }
+        managed_heap = managed_heap.or_else(|| managed_heap::by_function(name));
+        has_rust_allocator |= rust_allocator::is_rust_alloc(name);
         if let Some((found, _)) = OTHER_ALLOCATORS.iter().find(|(_, function)| *function == name)
             && !allocators.contains(found)
         {
             allocators.push(*found);
         }
     }
-    Elf { linkage: linkage(elf, &names), sanitizer, allocators }
+    Elf { linkage: linkage(elf, &names), sanitizer, allocators, managed_heap, has_rust_allocator }
 }
 
 fn linkage<'a>(

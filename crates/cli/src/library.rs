@@ -78,10 +78,14 @@ fn unpack_into(folders: &[PathBuf], name: &str, content: &[u8]) -> Result<PathBu
             }
         }
     }
-    Err(Failure::recorder(format!(
-        "no folder for the recorder's library{reasons}\n\
-         set XDG_CACHE_HOME to a folder of your own, on a disk from which programs can be run"
-    )))
+    let advice = if reasons.contains("Too many open files") {
+        "raise the limit of open files (ulimit -n)"
+    } else if reasons.contains("File too large") {
+        "raise the limit of the size of files (ulimit -f)"
+    } else {
+        "set XDG_CACHE_HOME to a folder of your own, on a disk from which programs can be run"
+    };
+    Err(Failure::recorder(format!("no folder for the recorder's library{reasons}\n{advice}")))
 }
 
 fn candidates() -> Vec<PathBuf> {
@@ -90,7 +94,8 @@ fn candidates() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     folders.extend(absolute("XDG_CACHE_HOME").map(|cache| cache.join("heaptally")));
     folders.extend(absolute("HOME").map(|home| home.join(".cache/heaptally")));
-    folders.extend(absolute("TMPDIR").map(|folder| folder.join(&of_user)));
+    // One that is not there is not made: whoever named it did not mean a new folder there.
+    folders.extend(absolute("TMPDIR").filter(|folder| folder.is_dir()).map(|folder| folder.join(&of_user)));
     folders.push(Path::new("/tmp").join(&of_user));
     folders.dedup();
     folders

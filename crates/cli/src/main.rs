@@ -1,5 +1,6 @@
 //! heaptally: which call stack allocates inside the part of a program that you measure.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -16,6 +17,8 @@ mod output;
 mod process;
 mod program;
 mod progress;
+mod proof;
+mod script;
 mod segment_file;
 mod selection;
 mod status;
@@ -67,14 +70,23 @@ fn main() -> ExitCode {
         Ok(None) => return end(command::options::run()),
         Err(error) => {
             let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
-            // Help and version are no errors. The codes of `run` below 125 are the program's.
-            let code = match (error.use_stderr(), is_run) {
-                (false, _) => 0,
-                (true, true) => exit::RECORDER,
-                (true, false) => exit::USAGE,
+            // The codes of `run` below 125 are the program's.
+            let code = |code| if is_run { exit::RECORDER } else { code };
+            if error.use_stderr() {
+                let _closed = error.print();
+                return ExitCode::from(code(exit::USAGE));
+            }
+            // Help and version are no errors, unless they cannot be printed.
+            let text = error.render();
+            let has_color = std::io::stdout().is_terminal() && terminal::color();
+            let text = if has_color { text.ansi().to_string() } else { text.to_string() };
+            return match terminal::print(&text) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    message::print(&format!("{error:#}"));
+                    ExitCode::from(code(exit::code_of(&error)))
+                }
             };
-            let _closed = error.print();
-            return ExitCode::from(code);
         }
     };
     let result = match arguments.command {

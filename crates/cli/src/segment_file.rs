@@ -39,6 +39,7 @@ impl SegmentFile {
         .map_err(|error| cannot(folder, &error))?;
         let areas = if options & OPTION_FOLLOW_CHILDREN == 0 { AREAS_OF_ONE_PROCESS } else { AREA_LIMIT };
         segment.write(page, areas).map_err(|error| cannot(folder, &error))?;
+        segment.refuse_unreachable()?;
         Ok(segment)
     }
 
@@ -56,6 +57,24 @@ impl SegmentFile {
         let at = offset_of!(FileHeader, area_limit);
         page[at..at + 4].copy_from_slice(&areas.to_le_bytes());
         self.file.write_all_at(&page, 0)
+    }
+
+    /// The program opens the segment by its path, and reads where it is from /proc.
+    fn refuse_unreachable(&self) -> Result<(), Failure> {
+        if let Err(error) = File::open("/proc/self/environ") {
+            return Err(Failure::recorder(format!(
+                "cannot read /proc/self/environ: {error}\nmount /proc: the recorder reads it in the program"
+            )));
+        }
+        let opened = OpenOptions::new().read(true).write(true).open(&self.path);
+        opened.map(drop).map_err(|error| {
+            Failure::recorder(format!(
+                "cannot open the segment by its path {}, as the program has to: {error}\n\
+                 mount /proc of this pid namespace (unshare --mount-proc), or use --segment-dir DIR, a folder that the \
+                 program can write to",
+                quote(&self.path)
+            ))
+        })
     }
 
     fn in_memory() -> io::Result<Self> {
@@ -98,16 +117,20 @@ impl Drop for SegmentFile {
 }
 
 fn cannot(folder: Option<&Path>, error: &io::Error) -> Failure {
-    let next = "if the size of files is limited, raise the limit (ulimit -f unlimited)";
+    let is_limit = matches!(error.raw_os_error(), Some(libc::EFBIG));
+    let limit = "raise the limit of the size of files (ulimit -f unlimited)";
     match folder {
-        None => Failure::recorder(format!(
-            "cannot make the segment in memory: {error}\n{next}, or use --segment-dir"
-        )),
+        None => {
+            let next = if is_limit {
+                limit
+            } else {
+                "use --segment-dir DIR, a folder that the program can write to"
+            };
+            Failure::recorder(format!("cannot make the segment in memory (memfd_create): {error}\n{next}"))
+        }
         Some(folder) => {
-            let folder = quote(folder);
-            Failure::recorder(format!(
-                "cannot make the segment in {folder}: {error}\nchoose another --segment-dir; {next}"
-            ))
+            let next = if is_limit { limit } else { "choose another --segment-dir" };
+            Failure::recorder(format!("cannot make the segment in {}: {error}\n{next}", quote(folder)))
         }
     }
 }

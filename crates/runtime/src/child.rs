@@ -255,7 +255,7 @@ pub(crate) fn stay((place, was_counted): (Place, bool)) {
 
 /// # Safety
 /// The pointer is null or a C string that outlives the result.
-unsafe fn path_bytes<'a>(path: *const c_char) -> &'a [u8] {
+pub(crate) unsafe fn path_bytes<'a>(path: *const c_char) -> &'a [u8] {
     if path.is_null() {
         return b"";
     }

@@ -96,6 +96,18 @@ pub(crate) fn current() -> *const *const c_char {
     unsafe { environ.cast_const().cast() }
 }
 
+/// What a variable of the program holds; `prefix`: its name and the sign between. The program may change it meanwhile.
+pub(crate) fn value_of(prefix: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: the C library's own array, as `getenv` reads it.
+    unsafe {
+        if environ.is_null() {
+            return None;
+        }
+        let entry = last_of(environ, prefix);
+        (!entry.is_null()).then(|| CStr::from_ptr(entry.add(prefix.len())).to_bytes())
+    }
+}
+
 /// Takes the command's variables out of the program's environment, and keeps what they say.
 pub(crate) fn restore() {
     // SAFETY: called from the library's constructor, before the program's own code and threads.

@@ -11,7 +11,8 @@ use heaptally_segment::layout::{FLAG_CHILD, STATE_ATTACHED, STATE_REPLACED};
 
 use crate::child::{self, Place, Process};
 use crate::environment;
-use crate::local::{QUIET, local};
+use crate::local::{IDLE, QUIET, local};
+use crate::next_image::takes_recorder;
 use crate::recorder::{Recorder, recorder};
 
 /// An array of C strings that ends with a null pointer.
@@ -30,7 +31,7 @@ pub unsafe fn replace(given: Strings, program: *const c_char, call: impl Fn(Stri
             // SAFETY: by the caller.
             let left = unsafe { child::leave(program) };
             // SAFETY: by the caller.
-            let result = unsafe { with_place(given, left.0, false, call) };
+            let result = unsafe { with_place(given, left.0, program, false, call) };
             child::stay(left);
             result
         }
@@ -38,7 +39,7 @@ pub unsafe fn replace(given: Strings, program: *const c_char, call: impl Fn(Stri
             // SAFETY: by the caller.
             let Some(place) = (unsafe { child::begin(program) }) else { return call(given) };
             // SAFETY: by the caller.
-            let result = unsafe { with_place(given, place, true, call) };
+            let result = unsafe { with_place(given, place, program, true, call) };
             child::remove(place);
             result
         }
@@ -58,19 +59,45 @@ unsafe fn replace_recorded(
     // SAFETY: by the caller.
     let place = if is_child { unsafe { child::begin(program) } } else { None };
     // SAFETY: by the caller.
-    let result = match unsafe { environment::for_next_image(given, place) } {
-        Some(next) => {
-            header.state.store(STATE_REPLACED, Ordering::Release);
-            let result = call(next.entries());
-            header.state.store(STATE_ATTACHED, Ordering::Release);
-            result
+    let next = if unsafe { takes_recorder(program) } {
+        // SAFETY: by the caller.
+        match unsafe { environment::for_next_image(given, place) } {
+            Some(next) => Some(next),
+            None => return end(place, call(given)),
         }
-        None => call(given),
+    } else {
+        None
     };
+    // SAFETY: by the caller.
+    note_next(recorder, unsafe { child::path_bytes(program) });
+    header.state.store(STATE_REPLACED, Ordering::Release);
+    let result = call(next.as_ref().map_or(given, |next| next.entries()));
+    header.state.store(STATE_ATTACHED, Ordering::Release);
+    end(place, result)
+}
+
+/// Back from an exec that failed.
+fn end(place: Option<Place>, result: c_int) -> c_int {
     if let Some(place) = place {
         child::remove(place);
     }
     result
+}
+
+/// Writes which program comes next: if its image does not record, that is its name.
+fn note_next(recorder: &Recorder, program: &[u8]) {
+    let local = local();
+    // A signal handler that interrupted the recorder may hold what a text is written under.
+    if local.busy != IDLE {
+        return;
+    }
+    local.busy = QUIET;
+    let header = recorder.tally.header();
+    if let Some(offset) = recorder.tally.intern(program) {
+        header.next_program.store(offset, Ordering::Relaxed);
+        header.next_program_len.store(program.len() as u32, Ordering::Relaxed);
+    }
+    local.busy = IDLE;
 }
 
 /// Calls with the environment for a child's image.
@@ -80,10 +107,12 @@ unsafe fn replace_recorded(
 unsafe fn with_place(
     given: Strings,
     place: Place,
+    program: *const c_char,
     borrows: bool,
     call: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
-    if !child::is_followed() {
+    // SAFETY: by the caller.
+    if !child::is_followed() || !unsafe { takes_recorder(program) } {
         return call(given);
     }
     if borrows {
@@ -114,7 +143,7 @@ pub unsafe fn spawn(given: Strings, program: *const c_char, call: impl FnOnce(St
     // SAFETY: by the caller.
     let Some(place) = (unsafe { child::begin(program) }) else { return call(given) };
     // SAFETY: by the caller. The child has left this memory when the call returns.
-    let result = unsafe { with_place(given, place, false, call) };
+    let result = unsafe { with_place(given, place, program, false, call) };
     if result != 0 {
         child::remove(place);
     }

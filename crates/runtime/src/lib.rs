@@ -18,6 +18,7 @@ mod loader;
 mod local;
 mod memory_map;
 mod module_table;
+mod next_image;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod recorder;

@@ -5,8 +5,8 @@ use core::ffi::CStr;
 use core::ptr;
 
 use crate::x86_64::syscall::{
-    CLOSE, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, NANOSLEEP, OPEN, PRCTL, PRLIMIT64,
-    PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
+    CLOSE, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, NANOSLEEP, OPEN, OPENAT, PRCTL, PREAD64,
+    PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
 };
 
 pub(crate) const PAGE: usize = 4096;
@@ -23,7 +23,10 @@ const MADV_DONTDUMP: usize = 16;
 const MADV_WIPEONFORK: usize = 18;
 const MADV_POPULATE_WRITE: usize = 23;
 const ESRCH: isize = -3;
+const EPERM: isize = -1;
+const EACCES: isize = -13;
 const EINVAL: isize = -22;
+const ENOSYS: isize = -38;
 const EINTR: isize = -4;
 const EAGAIN: isize = -11;
 const PR_GET_NAME: usize = 16;
@@ -77,7 +80,8 @@ pub(crate) fn open_pages(memory: *mut u8, bytes: usize) -> bool {
     loop {
         match advise(memory, bytes, MADV_POPULATE_WRITE) {
             EINTR | EAGAIN => {}
-            EINVAL => return populate_by_copy(memory, bytes),
+            // A sandbox refuses advice that it does not know in its own way.
+            EINVAL | EPERM | EACCES | ENOSYS => return populate_by_copy(memory, bytes),
             result => return !is_error(result),
         }
     }
@@ -129,8 +133,34 @@ impl File {
         (!is_error(result)).then_some(Self(result as i32))
     }
 
+    /// Opens a file to look what it is, by the call that the loader uses too: a pipe is not waited for.
+    pub(crate) fn open_to_look(path: &CStr) -> Option<Self> {
+        const AT_FDCWD: usize = -100_isize as usize;
+        const FLAGS: usize = 0o2_000_000 | 0o4000 | 0o400;
+        // SAFETY: the path is a C string.
+        let result = unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, FLAGS, 0, 0, 0]) };
+        (!is_error(result)).then_some(Self(result as i32))
+    }
+
     pub(crate) fn number(&self) -> i32 {
         self.0
+    }
+
+    /// Reads from an offset as much as there is, or as fits; what is behind it stays as it was.
+    pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let at = offset.wrapping_add(filled as u64) as usize;
+            // SAFETY: the kernel writes into the buffer's own bytes.
+            let result =
+                unsafe { call(PREAD64, [self.0 as usize, rest.as_mut_ptr() as usize, rest.len(), at, 0, 0]) };
+            match result {
+                EINTR => {}
+                result if result <= 0 => break,
+                result => filled += result as usize,
+            }
+        }
+        filled
     }
 
     /// Reads as much as there is, or as fits.

@@ -196,6 +196,10 @@ pub struct AreaHeader {
     pub foreign_path: AtomicU32,
     /// Its length in bytes.
     pub foreign_path_len: AtomicU32,
+    /// Offset in the string table of the program to which the image went on (exec), as it named it.
+    pub next_program: AtomicU32,
+    /// Its length in bytes.
+    pub next_program_len: AtomicU32,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].

@@ -160,6 +160,8 @@ pub struct Area {
     pub allocator_path: Vec<u8>,
     /// The path of the module whose `malloc` the program calls, where that is not the recorder's.
     pub foreign_path: Vec<u8>,
+    /// The program to which the image went on last, or tried to (exec), as it named it.
+    pub next_program: Vec<u8>,
     /// The windows, in the order in which they were first opened.
     pub windows: Vec<Window>,
     /// The loaded objects, unloaded ones included.

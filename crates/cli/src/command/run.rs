@@ -4,6 +4,7 @@
 //! [`merge`], before it is symbolised. The first run that does not end with 0 is the last, as is one in which a signal
 //! came that was meant to end this command.
 
+use std::collections::HashMap;
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -23,10 +24,9 @@ use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
 use heaptally_segment::layout::{
-    FLAG_CHILD, FLAG_MALLOC_IS_OURS, OPTION_FOLLOW_CHILDREN, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
-    OPTION_ORACLE,
+    OPTION_FOLLOW_CHILDREN, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
 };
-use heaptally_segment::read::{self, Area, Snapshot, State};
+use heaptally_segment::read::{self, Snapshot};
 use heaptally_symbolize::{Options, Symbolizer};
 
 use crate::convert::{self, is_complete};
@@ -38,6 +38,7 @@ use crate::output::{Content, Output};
 use crate::process::{self, End};
 use crate::program::{self, Program};
 use crate::progress::ProgressLine;
+use crate::proof;
 use crate::segment_file::SegmentFile;
 use crate::selection::project;
 use crate::status::{self, RunStatus, Status};
@@ -88,6 +89,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json_status: Option<PathBuf>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
+    ///
+    /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     segment_dir: Option<PathBuf>,
     /// Print nothing but errors.
@@ -330,20 +333,15 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
     let mut command = Command::new(name);
     command.args(arguments);
-    let end = process::run(&mut command, program_environment(library, segment.path())).map_err(|error| {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-        Failure::new(
-            code,
-            format!("cannot start {}: {error}\nsee whether it runs without heaptally", quote(name)),
-        )
-    })?;
+    let end = process::run(&mut command, program_environment(library, segment.path()))
+        .map_err(|error| cannot_start(name, &error))?;
     status.runs.push(RunStatus { end, oracle: None });
     let (run, oracle) = on_large_stack(|| {
         let snapshot = read::read(segment.file()).map_err(|error| {
             Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
         })?;
         let oracle = status::oracle(&snapshot);
-        was_in_path(&snapshot, name, end)?;
+        proof::was_in_path(&snapshot, name, end)?;
         let failure = opened_all(&snapshot);
         let mut profile = convert::profile(&snapshot, environment(recording, end));
         let mut processes = Vec::new();
@@ -361,6 +359,24 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
     Ok(run)
 }
 
+/// The program was found and looked at, and does not start.
+fn cannot_start(name: &OsStr, error: &io::Error) -> Failure {
+    let words = format!("cannot start {}: {error}", quote(name));
+    let refused = |advice| Failure::recorder(format!("{words}\n{advice}"));
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => refused("raise the limit of open files (ulimit -n)"),
+        Some(libc::EAGAIN) => refused("raise the limit of processes (ulimit -u)"),
+        Some(libc::ENOMEM) => refused("raise the limit of the address space (ulimit -v), or free memory"),
+        Some(libc::E2BIG) => {
+            refused("its arguments and environment leave no room for the recorder's: give it fewer")
+        }
+        Some(libc::ENOENT) => {
+            Failure::new(NOT_FOUND, format!("{words}\nsee whether it runs without heaptally"))
+        }
+        _ => Failure::new(NOT_EXECUTABLE, format!("{words}\nsee whether it runs without heaptally")),
+    }
+}
+
 fn environment(recording: &Recording, end: End) -> Environment {
     Environment {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
@@ -374,12 +390,17 @@ fn environment(recording: &Recording, end: End) -> Environment {
 /// Runs on a stack of its own: names can be nested deeply, and the user may have limited this command's (ulimit -s).
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     const STACK_BYTES: usize = 64 << 20;
+    const SMALL_STACK_BYTES: usize = 8 << 20;
+    let is_limited = process::make_do_with_limited_address_space();
+    let (stack_bytes, advice) = if is_limited {
+        (SMALL_STACK_BYTES, "raise the limit of the address space (ulimit -v)")
+    } else {
+        (STACK_BYTES, "free memory, or see which limit or sandbox is in the way of threads")
+    };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let thread = std::thread::Builder::new().stack_size(stack_bytes).spawn_scoped(scope, work);
         let thread = thread.map_err(|error| {
-            Failure::recorder(format!(
-                "cannot start a thread to read what was recorded: {error}\nfree memory"
-            ))
+            Failure::recorder(format!("cannot start a thread to read what was recorded: {error}\n{advice}"))
         })?;
         thread.join().map_err(|_| Failure::new(crate::exit::INTERNAL, "a fault in heaptally, see above"))
     })
@@ -415,43 +436,6 @@ fn program_environment(library: &Path, segment: &Path) -> Vec<CString> {
     entries.into_iter().filter_map(|entry| CString::new(entry).ok()).collect()
 }
 
-/// 0 allocations are a result only if the recorder was in the way of all of them.
-fn was_in_path(snapshot: &Snapshot, name: &OsStr, end: End) -> Result<(), Failure> {
-    let name = quote(name);
-    let ended = match (end.exit_code, end.signal) {
-        (_, Some(signal)) => format!("signal {signal} ended it"),
-        (code, None) => format!("it exited with {}", code.unwrap_or(0)),
-    };
-    let is_own = |area: &&Area| area.flags & FLAG_CHILD == 0 && area.state != State::Attaching;
-    let Some(last) = snapshot.areas.iter().rev().find(is_own) else {
-        let why = if snapshot.refused > 0 || snapshot.empty_areas > 0 {
-            "could not map its tables: raise the limit of the address space (ulimit -v), or make room in --segment-dir"
-        } else if snapshot.without_area > 0 {
-            "found no room: too many programs were started one by the other"
-        } else {
-            "did not reach the segment: see whether the loader complained above, whether the program resets LD_PRELOAD, \
-             or try --segment-dir /tmp"
-        };
-        return Err(Failure::recorder(format!("the recorder was not loaded in {name}; {ended}\n{why}")));
-    };
-    let is_known_loss = snapshot.refused > 0 || snapshot.empty_areas > 0 || snapshot.without_area > 0;
-    if last.state == State::Replaced && !is_known_loss {
-        return Err(Failure::recorder(format!(
-            "{name} went on to another program by exec, in which the recorder was not loaded; {ended}\n\
-             record that program itself"
-        )));
-    }
-    if last.flags & FLAG_MALLOC_IS_OURS == 0 {
-        let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
-        return Err(Failure::recorder(format!(
-            "{name} does not call the recorder's malloc but its own, defined in {}; {ended}\n\
-             nothing was recorded: build it without that allocator, or link the allocator as a shared library",
-            quote_bytes(definer)
-        )));
-    }
-    Ok(())
-}
-
 /// A window that was asked for by name must have opened.
 fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     let is_opened = |name: &Vec<u8>| {
@@ -472,6 +456,13 @@ fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
 fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> Profile {
     if let Some(image) = profile.images.first_mut() {
         image.warnings.extend(program.warnings);
+    }
+    let mut of_path: HashMap<String, Vec<String>> = HashMap::new();
+    for image in profile.images.iter_mut().skip(1) {
+        let warnings = of_path.entry(image.path.clone());
+        image.warnings.extend_from_slice(
+            warnings.or_insert_with(|| program::warnings_of_image(Path::new(&image.path))),
+        );
     }
     let image = fs::canonicalize(&program.image).unwrap_or(program.image);
     let executable = program.file.map(|file| (image, file));

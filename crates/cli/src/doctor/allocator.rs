@@ -29,6 +29,12 @@ const MARKS: [(&str, &[u8]); 8] = [
 /// What allocators write into their messages: it stays when the symbols are stripped.
 const TEXTS: [(&str, &[u8]); 3] =
     [("jemalloc", b"<jemalloc>"), ("mimalloc", b"mimalloc: "), ("tcmalloc", b"tcmalloc: large alloc")];
+/// What sanitizers write into theirs.
+const SANITIZERS: [(&str, &[u8]); 3] = [
+    ("AddressSanitizer", b"AddressSanitizer"),
+    ("ThreadSanitizer", b"ThreadSanitizer"),
+    ("MemorySanitizer", b"MemorySanitizer"),
+];
 /// Parts of the names of libraries whose `operator new` does not call malloc, as the recorder knows them.
 const NEW_DEFINERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "tbbmalloc", "rpmalloc"];
 
@@ -64,7 +70,7 @@ fn malloc(program: &Elf<'_>, libraries: &[Image]) -> Finding {
             let which = MARKS
                 .iter()
                 .find(|(_, function)| definition(program, function).is_some())
-                .or_else(|| TEXTS.iter().find(|(_, text)| has_text(program, text)))
+                .or_else(|| TEXTS.iter().chain(&SANITIZERS).find(|(_, text)| has_text(program, text)))
                 .map_or_else(String::new, |(name, _)| format!(" ({name})"));
             return Finding::problem(
                 CHECK,

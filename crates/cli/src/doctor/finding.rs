@@ -66,6 +66,14 @@ impl Finding {
         self
     }
 
+    /// It and what to do, as `heaptally run` says it.
+    pub(crate) fn in_a_line(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}; {advice}", self.found),
+            None => self.found.clone(),
+        }
+    }
+
     /// A refusal in the words in which `heaptally run` says it: the last line is what to do.
     pub(crate) fn of_failure(check: &'static str, failure: &Failure) -> Self {
         match failure.message.rsplit_once('\n') {

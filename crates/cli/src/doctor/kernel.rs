@@ -10,7 +10,7 @@ use std::ptr;
 use libc::{c_int, c_void};
 use rustix::fs::MemfdFlags;
 
-use super::finding::Finding;
+use super::finding::{Finding, Level};
 
 const PAGE: usize = 4096;
 const MADV_WIPEONFORK: c_int = 18;
@@ -40,6 +40,12 @@ pub(crate) fn examine() -> Vec<Finding> {
     findings.extend(fork(&file));
     findings.push(ptrace());
     findings
+}
+
+/// What this kernel or sandbox refuses without which nothing is recorded, and what to do; `None`: it is not at fault.
+pub(crate) fn obstacle() -> Option<String> {
+    let finding = populate(&file_in_memory().ok()?);
+    (finding.level == Level::Problem).then(|| finding.in_a_line())
 }
 
 fn version() -> Finding {
@@ -103,7 +109,9 @@ fn populate(file: &File) -> Finding {
     const CHECK: &str = "populate_write";
     let result = Page::map(Some(file)).and_then(|page| {
         page.advise(MADV_POPULATE_WRITE).map(|()| true).or_else(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) => copy_onto_itself(&page).map(|()| false),
+            Some(libc::EINVAL | libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+                copy_onto_itself(&page).map(|()| false)
+            }
             _ => Err(error),
         })
     });
@@ -113,7 +121,7 @@ fn populate(file: &File) -> Finding {
         }
         Ok(false) => Finding::note(
             CHECK,
-            "MADV_POPULATE_WRITE is missing (it came with Linux 5.14), and process_vm_writev stands in for it: slower",
+            "MADV_POPULATE_WRITE is missing (it came with Linux 5.14) or refused, and process_vm_writev stands in for it: slower",
         ),
         Err(error) => Finding::problem(
             CHECK,

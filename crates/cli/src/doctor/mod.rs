@@ -6,17 +6,19 @@
 mod allocator;
 mod debug_information;
 mod dwarf;
-mod finding;
+pub(crate) mod finding;
 mod glibc;
-mod image;
+pub(crate) mod image;
 mod json;
-mod kernel;
+pub(crate) mod kernel;
 mod loader_cache;
 mod machine;
+pub(crate) mod managed_heap;
 mod needed;
 mod program;
 mod range;
 mod recording;
+pub(crate) mod rust_allocator;
 mod text;
 mod unwind_table;
 

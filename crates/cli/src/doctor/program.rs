@@ -1,9 +1,8 @@
 //! Whether one program can be recorded, and what its report will have.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::ET_DYN;
@@ -11,16 +10,17 @@ use object::read::elf::FileHeader as _;
 use object::{LittleEndian, Object};
 
 use super::finding::{Finding, Level, count, size};
-use super::image::{Elf, Image, has_section};
+use super::image::{Elf, Image};
 use super::needed::{Needed, library_path};
 use super::{allocator, debug_information, glibc, unwind_table};
 use crate::elf::{Elf as Head, Linkage};
 use crate::exit::Failure;
 use crate::message::quote;
-use crate::program::{SCRIPT_LEVELS, SCRIPT_LINE, executable, find, refuse_elf, refuse_privileges};
+use crate::program::{
+    SCRIPT_LEVELS, executable_of, find, no_program, refuse_elf, refuse_privileges, unreadable,
+};
+use crate::script::{self, HEAD_BYTES, Kind, SHELL};
 
-/// What runs a file that the kernel does not take for a program.
-const SHELL: &str = "/bin/sh";
 /// So many names are listed.
 const MAX_LISTED: usize = 5;
 
@@ -54,23 +54,26 @@ impl Examined {
     fn follow(&mut self, name: &OsStr) -> Result<(), Failure> {
         let mut path = find(name)?;
         self.path = Some(path.clone());
+        let mut script: Option<PathBuf> = None;
         for _ in 0..=SCRIPT_LEVELS {
-            executable(&path)?;
+            executable_of(&path, script.as_deref())?;
             let head = match head(&path) {
                 Ok(head) => head,
                 Err(error) => {
-                    self.findings.push(Finding::warning(
-                        "file",
-                        format!("{} cannot be read ({error}), so it cannot be looked at", quote(&path)),
-                        "make it readable",
-                    ));
+                    self.findings.push(Finding::of_failure("file", &unreadable(&path, &error)));
                     self.privileges(&path);
                     self.image = Some(path);
                     return Ok(());
                 }
             };
-            let next = match interpreter(&head) {
-                Some(interpreter) => {
+            let next = match script::kind(&head) {
+                Kind::Elf => {
+                    self.image(&path, &head);
+                    self.image = Some(path);
+                    return Ok(());
+                }
+                Kind::Other => return Err(no_program(&path)),
+                Kind::Script(interpreter) => {
                     self.findings.push(Finding::note(
                         "script",
                         format!(
@@ -81,27 +84,12 @@ impl Examined {
                     ));
                     interpreter
                 }
-                None if head.starts_with(b"\x7fELF") => {
-                    self.image(&path, &head);
-                    self.image = Some(path);
-                    return Ok(());
-                }
-                None if head.contains(&0) => {
-                    self.findings.push(Finding::problem(
-                        "file",
-                        format!("{} is no program: neither an ELF file nor a script", quote(&path)),
-                        "name a program",
-                    ));
-                    return Ok(());
-                }
-                None => {
+                Kind::Text => {
+                    let what = if head.is_empty() { "is empty" } else { "is text without a #! line" };
                     self.findings.push(
                         Finding::note(
                             "script",
-                            format!(
-                                "{} is text without a #! line: {SHELL} runs it and is recorded",
-                                quote(&path)
-                            ),
+                            format!("{} {what}: {SHELL} runs it and is recorded", quote(&path)),
                         )
                         .advise("name its interpreter in a first line that begins with #!"),
                     );
@@ -109,13 +97,10 @@ impl Examined {
                 }
             };
             if !next.exists() {
-                self.findings.push(Finding::problem(
-                    "script",
-                    format!("the interpreter {} of {} is not there", quote(&next), quote(&path)),
-                    "mend the script's first line",
-                ));
+                self.findings.push(Finding::of_failure("script", &script::refuse_missing(&next, &path)));
                 return Ok(());
             }
+            script = Some(path);
             path = next;
         }
         // That is one script more than the kernel follows: `run` refuses it, in its words.
@@ -164,14 +149,7 @@ impl Examined {
             }
             Ok(warnings) => {
                 self.findings.push(Finding::ok("sanitizer", "none"));
-                self.findings.extend(warnings.into_iter().map(|warning| {
-                    Finding::warning(
-                        "other_allocator",
-                        warning,
-                        "build it without that allocator (Rust: without its #[global_allocator]), or record it anyway: \
-                         what else allocates is seen",
-                    )
-                }));
+                self.findings.extend(warnings);
                 false
             }
         }
@@ -189,13 +167,6 @@ impl Examined {
             && loader.exists()
         {
             self.findings.push(Finding::ok("loader", quote(loader)));
-        }
-        if is_go(elf) {
-            self.findings.push(Finding::warning(
-                "go",
-                "built by Go, whose own heap does not go through malloc: only what its C code allocates is seen",
-                "use Go's own profiler (runtime/pprof) for the rest",
-            ));
         }
         if is_dynamic && !is_refused {
             let needed = Needed::of(image, &library_path());
@@ -239,19 +210,8 @@ impl Examined {
 /// The beginning of a file.
 fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(SCRIPT_LINE as u64).read_to_end(&mut head)?;
+    File::open(path)?.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
-}
-
-/// The interpreter that a script's first line names.
-fn interpreter(head: &[u8]) -> Option<PathBuf> {
-    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
-    let word = line.split(|byte| byte.is_ascii_whitespace()).next()?;
-    Some(OsString::from_vec(word.to_vec()).into())
-}
-
-fn is_go(elf: &Elf<'_>) -> bool {
-    has_section(elf, ".go.buildinfo") || has_section(elf, ".note.go.buildid")
 }
 
 /// The C library, and whether this machine's is new enough for the program.
@@ -286,22 +246,4 @@ fn required_versions(elf: &Elf<'_>) -> Vec<String> {
         }
     }
     names
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::ffi::OsStrExt;
-
-    use super::*;
-
-    #[test]
-    fn the_first_word_is_the_interpreter() {
-        let of = |head: &str| interpreter(head.as_bytes());
-        assert_eq!(of("#! /bin/sh -e\nx"), Some("/bin/sh".into()));
-        assert_eq!(of("#!/usr/bin/env python3\n"), Some("/usr/bin/env".into()));
-        assert_eq!(of("#!"), Some("".into()));
-        assert_eq!(of("echo"), None);
-        let bytes = OsStr::from_bytes(b"/\xff");
-        assert_eq!(interpreter(b"#!/\xff\n"), Some(bytes.into()));
-    }
 }

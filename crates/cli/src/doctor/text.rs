@@ -11,17 +11,18 @@ const LEVEL_COLUMN: usize = 9;
 /// The width of the widest check's name and a blank.
 const CHECK_COLUMN: usize = 25;
 
-/// All findings, and the summary as the last line.
+/// The verdict as the first line, and all findings.
 pub(crate) fn text(diagnosis: &Diagnosis, color: bool) -> String {
-    let mut text = "this machine\n".to_owned();
+    let (level, words) = summary(diagnosis);
+    let mut text = format!("can be recorded: {}\n\nthis machine\n", paint(level, &words, color));
     list(&mut text, &diagnosis.machine, color);
     if let Some(ProgramDiagnosis { name, findings, .. }) = &diagnosis.program {
         // Writing to a String does not fail.
         let _ = writeln!(text, "the program {}", quote(name));
         list(&mut text, findings, color);
     }
-    let (level, words) = summary(diagnosis);
-    let _ = writeln!(text, "can be recorded: {}", paint(level, &words, color));
+    // Nothing follows the last list.
+    text.truncate(text.trim_end().len() + 1);
     text
 }
 
@@ -91,8 +92,7 @@ mod tests {
         let plain = text(&diagnosis, false);
         assert_eq!(
             plain,
-            "this machine\n  problem  check name               worse\n                                    → mend it\n\n\
-             can be recorded: no: worse\n"
+            "can be recorded: no: worse\n\nthis machine\n  problem  check name               worse\n                                    → mend it\n"
         );
         let colored = text(&diagnosis, true);
         assert!(colored.contains("\u{1b}[31mproblem"), "{colored:?}");

@@ -1,5 +1,6 @@
 //! Where a program is found, and what is behind a script.
 
+use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;

@@ -9,7 +9,10 @@ use crate::sandbox::{HEAPTALLY, Sandbox, outcome};
 const SIGPIPE: i32 = 13;
 
 /// Commands whose purpose is their output.
-const CALLS: [&[&str]; 7] = [
+const CALLS: [&[&str]; 10] = [
+    &["--help"],
+    &["--version"],
+    &["help", "report"],
     &["diff", "a.pb.gz", "a.pb.gz"],
     &["report", "a.pb.gz"],
     &["report", "--json", "a.pb.gz"],
@@ -37,6 +40,14 @@ fn what_cannot_be_printed_is_an_error() {
             outcome(&mut shell).expect(4).says(&["heaptally: cannot print: ", "standard output"]);
         }
     }
+}
+
+/// The codes of `run` below 125 are the program's.
+#[test]
+fn help_of_run_that_cannot_be_printed_is_an_error() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec \"$@\" >/dev/full", "sh", HEAPTALLY, "run", "--help"]);
+    outcome(&mut shell).expect(125).says(&["heaptally: cannot print: "]);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(crate) const PRCTL: usize = 157;
 pub(crate) const GETTID: usize = 186;
 pub(crate) const TGKILL: usize = 234;
 pub(crate) const PRLIMIT64: usize = 302;
+pub(crate) const PREAD64: usize = 17;
+pub(crate) const OPENAT: usize = 257;
 pub(crate) const PROCESS_VM_READV: usize = 310;
 pub(crate) const PROCESS_VM_WRITEV: usize = 311;
 

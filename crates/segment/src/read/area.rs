@@ -96,6 +96,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
             offset_of!(AreaHeader, allocator_path_len),
         )?,
         foreign_path: text(offset_of!(AreaHeader, foreign_path), offset_of!(AreaHeader, foreign_path_len))?,
+        next_program: text(offset_of!(AreaHeader, next_program), offset_of!(AreaHeader, next_program_len))?,
         windows,
         frames: stacks.into_frames(),
         rows,

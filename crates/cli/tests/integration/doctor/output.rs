@@ -35,19 +35,19 @@ fn the_schema_describes_the_json() {
 }
 
 #[test]
-fn the_last_line_is_the_verdict() {
+fn the_first_line_is_the_verdict() {
     let sandbox = Sandbox::new();
     sandbox.write("static", elf_copy::without_loader(), 0o755);
-    let last = |program: &str, code| {
+    let first = |program: &str, code| {
         let outcome = sandbox.call(["doctor", program]);
         outcome.expect(code);
         assert!(!outcome.output.contains('\u{1b}'), "colour in a pipe: {outcome:#?}");
-        outcome.output.lines().last().unwrap().to_owned()
+        outcome.output.lines().next().unwrap().to_owned()
     };
-    assert!(last("/bin/true", 0).starts_with("can be recorded: yes"));
-    let refused = last("./static", UNRECORDABLE);
+    assert!(first("/bin/true", 0).starts_with("can be recorded: yes"));
+    let refused = first("./static", UNRECORDABLE);
     assert!(refused.starts_with("can be recorded: no: `./static` is statically linked"), "{refused}");
-    let missing = last("./nothing", UNRECORDABLE);
+    let missing = first("./nothing", UNRECORDABLE);
     assert_eq!(missing, "can be recorded: no: the program `./nothing` was not found");
 }
 
@@ -65,7 +65,7 @@ fn warnings_are_counted_and_have_their_advice() {
         1 => "can be recorded: yes, with 1 warning".to_owned(),
         more => format!("can be recorded: yes, with {more} warnings"),
     };
-    assert_eq!(lines.last(), Some(&expected.as_str()));
+    assert_eq!(lines.first(), Some(&expected.as_str()));
 }
 
 #[test]

@@ -310,9 +310,9 @@ fn go_programs() {
     let source = "__attribute__((section(\".go.buildinfo\"), used)) const char mark[16] = \"mark\";\nint main(void) { return 0; }\n";
     if build(&sandbox, &["gcc"], source) {
         Diagnosis::of(&sandbox, "./program").recordable(true).has(
-            "go",
+            "managed_heap",
             "warning",
-            &["does not go through malloc"],
+            &["(Go)", "does not go through malloc", "runtime/pprof"],
         );
     }
 }

@@ -1,0 +1,123 @@
+//! Whether the recorder was in the way of the program's allocations: 0 of them are a result only then.
+//!
+//! Where it was not, this says why: what the segment tells, what the file of the last program tells, and what this
+//! machine refuses.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS};
+use heaptally_segment::read::{Area, Snapshot, State};
+
+use crate::doctor::kernel;
+use crate::exit::{Failure, RECORDER};
+use crate::message::{quote, quote_bytes};
+use crate::process::End;
+use crate::program;
+
+/// Refuses a run in which allocations went past the recorder. `program`: as the user named it.
+pub(crate) fn was_in_path(snapshot: &Snapshot, program: &OsStr, end: End) -> Result<(), Failure> {
+    let name = quote(program);
+    let ended = match (end.exit_code, end.signal) {
+        (_, Some(signal)) => format!("signal {signal} ended it"),
+        (code, None) => format!("it exited with {}", code.unwrap_or(0)),
+    };
+    let is_own = |area: &&Area| area.flags & FLAG_CHILD == 0 && area.state != State::Attaching;
+    let Some(last) = snapshot.areas.iter().rev().find(is_own) else {
+        let why = why_not_attached(snapshot);
+        return Err(Failure::recorder(format!("the recorder was not loaded in {name}; {ended}\n{why}")));
+    };
+    let is_known_loss = snapshot.refused > 0 || snapshot.empty_areas > 0 || snapshot.without_area > 0;
+    if last.state == State::Replaced && !is_known_loss {
+        let next = OsString::from_vec(last.next_program.clone());
+        return Err(Failure::recorder(why_lost(&name, &next, &ended)));
+    }
+    if last.flags & FLAG_MALLOC_IS_OURS == 0 {
+        let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
+        return Err(Failure::recorder(format!(
+            "{name} does not call the recorder's malloc but its own, defined in {}; {ended}\n\
+             nothing was recorded: build it without that allocator, or link the allocator as a shared library",
+            quote_bytes(definer)
+        )));
+    }
+    if let Some(valgrind) = snapshot.areas.iter().find(is_valgrind)
+        && last.rows.is_empty()
+    {
+        return Err(Failure::recorder(format!(
+            "{} puts a malloc of its own into the program that it runs; {ended}\n\
+             nothing was recorded: record the program without it, or choose a tool that leaves malloc alone \
+             (--tool=none)",
+            quote_bytes(&valgrind.image_path)
+        )));
+    }
+    Ok(())
+}
+
+fn is_valgrind(area: &&Area) -> bool {
+    let name = area.image_path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    area.state == State::Replaced && name.starts_with(b"valgrind")
+}
+
+/// Why no recorder came to the segment.
+fn why_not_attached(snapshot: &Snapshot) -> String {
+    if snapshot.refused > 0 || snapshot.empty_areas > 0 {
+        return "could not map its tables: raise the limit of the address space (ulimit -v), or make room in --segment-dir"
+            .to_owned();
+    }
+    if snapshot.without_area > 0 {
+        return "found no room: too many programs were started one by the other".to_owned();
+    }
+    kernel::obstacle().unwrap_or_else(|| {
+        "did not reach the segment: see whether the loader complained above, whether the program resets LD_PRELOAD, \
+         or try --segment-dir /tmp"
+            .to_owned()
+    })
+}
+
+/// Why the recorder did not come along when the program went on to another one.
+fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
+    if next.is_empty() {
+        return format!(
+            "{name} went on to another program by exec, in which the recorder was not loaded; {ended}\n\
+             record that program itself"
+        );
+    }
+    let to = quote(next);
+    let refusal = program::examine(next).err().filter(|refusal| refusal.code == RECORDER);
+    if let Some(refusal) = refusal {
+        // Its path may stand there in another form, behind scripts.
+        return format!(
+            "{name} went on to {to} by exec, which cannot be recorded; {ended}\n{}",
+            refusal.message
+        );
+    }
+    let found = program::find(next).ok();
+    let mode = found
+        .as_deref()
+        .and_then(|path| fs::metadata(path).ok())
+        .map_or(0, |found| found.permissions().mode());
+    let is_privileged = mode & 0o6000 != 0 || found.as_deref().is_some_and(program::has_capabilities);
+    if is_privileged {
+        return format!(
+            "{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n\
+             it gains privileges (setuid, setgid, capabilities), so the loader ignores LD_PRELOAD: record a copy without"
+        );
+    }
+    format!(
+        "{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n\
+         put heaptally behind what changes the user, the root folder, the namespace or the environment: \
+         {name} … heaptally run -- {}",
+        last_name(next)
+    )
+}
+
+fn last_name(program: &OsStr) -> String {
+    let program = Path::new(program);
+    heaptally_report::escape::escape(&heaptally_profile::path_text::escape_path(
+        program.as_os_str().as_bytes(),
+    ))
+    .into_owned()
+}
