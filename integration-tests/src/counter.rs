@@ -110,6 +110,19 @@ impl Counter {
         }
         (outcome, images)
     }
+
+    /// As [`Counter::count`], and what the only process of `program` called.
+    ///
+    /// # Panics
+    /// When no such process left counts, or several did.
+    pub fn witness(&self, run: Run, program: &Path) -> (Outcome, Calls) {
+        let (outcome, images) = self.count(run);
+        let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+        let mut found: Vec<Calls> =
+            images.into_iter().filter(|image| image.program == program).map(|image| image.calls).collect();
+        assert!(found.len() == 1, "{} processes of {} left counts", found.len(), program.display());
+        (outcome, found.remove(0))
+    }
 }
 
 /// What an image of a process called.

@@ -15,6 +15,8 @@ pub struct Report {
     pub windows: Vec<Window>,
     /// The frames that rows refer to.
     frames: Vec<Frame>,
+    /// Its threads.
+    threads: Vec<Thread>,
     /// What could not be recorded.
     pub losses: BTreeMap<String, u64>,
     /// The program's child processes.
@@ -34,6 +36,39 @@ pub struct Mismatch {
     pub rows: u64,
     /// Over its threads.
     pub threads: u64,
+}
+
+/// A thread's life, or several that are merged.
+#[derive(Clone, Debug, Deserialize)]
+struct Thread {
+    name: String,
+    lives: u64,
+    /// The index of the start function's frame.
+    start: Option<usize>,
+    totals: Vec<ThreadTotal>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ThreadTotal {
+    window: String,
+    allocations: u64,
+    bytes: u64,
+    freed: u64,
+}
+
+/// What all threads of one name that began in one function did in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSum {
+    /// The entries of the report that were summed.
+    pub entries: u64,
+    /// How many threads that were.
+    pub lives: u64,
+    /// Their allocations.
+    pub allocations: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The window's blocks that they freed.
+    pub freed: u64,
 }
 
 /// A program that ran.
@@ -92,6 +127,14 @@ pub struct Window {
     pub iterations: u64,
     /// Whether it was open when the program ended.
     pub unfinished: bool,
+    /// Ends while it was not open.
+    pub stray_ends: u64,
+    /// Entries that their thread's end closed.
+    pub ended_by_thread: u64,
+    /// The highest live bytes.
+    pub peak_bytes: Option<u64>,
+    /// How far that may be off.
+    pub peak_uncertainty_bytes: u64,
     /// Allocations whose stack was not recorded.
     pub lost: u64,
     /// The sums over its rows, as the report states them.
@@ -105,6 +148,8 @@ pub struct Window {
 pub struct Row {
     /// What was counted.
     pub counts: Counts,
+    /// In how many entries of its window it occurred.
+    pub entries: Option<u64>,
     /// `complete`, `frame_pointer` or `cut`.
     pub capture: String,
     /// Why it was cut.
@@ -133,6 +178,10 @@ pub struct Counts {
     pub freed: u64,
     /// Blocks given back later.
     pub freed_later: u64,
+    /// Blocks that their thread gave back before its next allocation.
+    pub temporary: u64,
+    /// Allocations that were a realloc.
+    pub reallocs: u64,
     /// Calls that returned no memory.
     pub failed: u64,
     /// Calls of `realloc(p, 0)` that freed and returned null.
@@ -238,6 +287,27 @@ impl Report {
         self.losses.iter().filter(|(_, count)| **count > 0).map(|(name, count)| format!("{name} {count}"))
     }
 
+    /// What the threads called `name` that began in `start` did in `window`. An empty `start`: those of which it is not
+    /// known.
+    pub fn threads(&self, name: &str, start: &str, window: &str) -> ThreadSum {
+        let began = |thread: &Thread| {
+            let frame = thread.start.and_then(|at| self.frames.get(at));
+            crate::name::Name::new(frame.map_or("", |frame| &frame.function))
+        };
+        let start = crate::name::Name::new(start);
+        let mut sum = ThreadSum::default();
+        for thread in self.threads.iter().filter(|thread| thread.name == name && began(thread).same(&start)) {
+            sum.entries += 1;
+            sum.lives += thread.lives;
+            for total in thread.totals.iter().filter(|total| total.window == window) {
+                sum.allocations += total.allocations;
+                sum.bytes += total.bytes;
+                sum.freed += total.freed;
+            }
+        }
+        sum
+    }
+
     /// What the user should know, of all images.
     pub fn warnings(&self) -> Vec<&str> {
         self.images.iter().flat_map(|image| &image.warnings).map(String::as_str).collect()
@@ -245,6 +315,22 @@ impl Report {
 }
 
 impl Window {
+    /// The sums over the rows that hold a frame of the function `name`.
+    pub fn counts_with(&self, name: &str) -> Counts {
+        let mut sum = Counts::default();
+        for row in self.rows_with(name) {
+            sum.allocations += row.counts.allocations;
+            sum.bytes += row.counts.bytes;
+            sum.freed += row.counts.freed;
+            sum.freed_later += row.counts.freed_later;
+            sum.temporary += row.counts.temporary;
+            sum.reallocs += row.counts.reallocs;
+            sum.failed += row.counts.failed;
+            sum.reallocs_to_zero += row.counts.reallocs_to_zero;
+        }
+        sum
+    }
+
     /// The calls in all rows.
     pub fn calls(&self) -> u64 {
         self.rows.iter().map(|row| row.counts.calls()).sum()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use crate::command::heaptally;
@@ -264,6 +264,23 @@ impl Running {
     /// The process id of the command.
     pub fn command_id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Sends the command a signal.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn signal(&self, signal: Signal) {
+        let command = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let command = command.unwrap_or_else(|| panic!("no process id: {}", self.child.id()));
+        kill_process(command, signal).unwrap_or_else(|error| panic!("{signal:?}: {error}"));
+    }
+
+    /// The process id of the program, once it was started.
+    pub fn program_id(&self) -> Option<Pid> {
+        let id = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok().and_then(Pid::from_raw)
     }
 
     fn wait_status(&mut self) -> ExitStatus {

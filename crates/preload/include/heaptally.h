@@ -128,7 +128,10 @@ static __inline__ void heaptally_window_end(const char *name)
     HEAPTALLY_DETAIL_CALL(window_end, (name));
 }
 
-/* Opens a window that counts the calling thread only, and goes before a window that counts all threads. */
+/*
+ * Opens a window that counts the calling thread only, and goes before a window that counts all threads. It is closed at
+ * the thread's end at the latest, and then the report says so.
+ */
 static __inline__ void heaptally_thread_window_begin(const char *name)
 {
     HEAPTALLY_DETAIL_CALL(thread_window_begin, (name));
@@ -160,7 +163,7 @@ static __inline__ void heaptally_pause(void)
     HEAPTALLY_DETAIL_CALL(pause, ());
 }
 
-/* Undoes one heaptally_pause(). */
+/* Undoes one heaptally_pause(). One too many is counted and reported, not fatal. */
 static __inline__ void heaptally_resume(void)
 {
     HEAPTALLY_DETAIL_CALL(resume, ());

@@ -40,6 +40,23 @@ unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     result
 }
 
+/// `int pthread_setcanceltype(int, int *)`: the recorder has to know which threads can be cancelled inside of it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_setcanceltype(kind: c_int, before: *mut c_int) -> c_int {
+    if !is_known() {
+        prepare();
+    }
+    // SAFETY: the real function's contract is the program's to keep.
+    let result = unsafe { REAL.pthread_setcanceltype(kind, before) }.unwrap_or(libc::ENOSYS);
+    if result == 0 {
+        event::set_cancellable(kind == PTHREAD_CANCEL_ASYNCHRONOUS);
+    }
+    result
+}
+
+/// As glibc has it.
+const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
+
 /// A panic in the recorder would be a fault of its own; it must not unwind into the program.
 ///
 /// Only where the library itself is built, which is with `panic = "abort"`: the workspace's own builds check this crate

@@ -77,6 +77,7 @@ real_functions! {
     libc_valloc: c"__libc_valloc" = fn(size: usize) -> *mut u8;
     libc_pvalloc: c"__libc_pvalloc" = fn(size: usize) -> *mut u8;
     dlclose: c"dlclose" = fn(handle: *mut c_void) -> c_int;
+    pthread_setcanceltype: c"pthread_setcanceltype" = fn(kind: c_int, before: *mut c_int) -> c_int;
     execve: c"execve" = fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     execvpe: c"execvpe" = fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     fexecve: c"fexecve" = fn(file: c_int, arguments: Strings, environment: Strings) -> c_int;

@@ -375,6 +375,7 @@ pub(crate) fn add_window(into: &mut Window, from: Window) {
         (&mut into.iterations, from.iterations),
         (&mut into.crossed_ends, from.crossed_ends),
         (&mut into.stray_ends, from.stray_ends),
+        (&mut into.ended_by_thread, from.ended_by_thread),
         (&mut into.lost, from.lost),
     ] {
         *sum = sum.saturating_add(value);
@@ -433,6 +434,7 @@ fn add_losses(into: &mut Losses, from: &Losses) {
         windows,
         window_calls,
         stray_ends,
+        stray_resumes,
         modules,
         thread_totals,
         images,
@@ -447,6 +449,7 @@ fn add_losses(into: &mut Losses, from: &Losses) {
         (windows, from.windows),
         (window_calls, from.window_calls),
         (stray_ends, from.stray_ends),
+        (stray_resumes, from.stray_resumes),
         (modules, from.modules),
         (thread_totals, from.thread_totals),
         (images, from.images),

@@ -222,6 +222,9 @@ pub struct Window {
     pub crossed_ends: u64,
     /// Ends while it was not open.
     pub stray_ends: u64,
+    /// Of a thread's window: entries that the thread's end closed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended_by_thread: u64,
     /// The highest live bytes, of several runs those of the highest one; `None` where blocks were not followed.
     pub peak_bytes: Option<u64>,
     /// How far that peak may be off, in bytes, either way. 0: exact.
@@ -341,6 +344,9 @@ pub struct Losses {
     pub window_calls: u64,
     /// Ends of windows that nobody began.
     pub stray_ends: u64,
+    /// Resumes by threads that were not paused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stray_resumes: u64,
     /// Modules that found no place.
     pub modules: u64,
     /// Thread totals that are short.

@@ -16,12 +16,13 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         windows,
         window_calls,
         stray_ends,
+        stray_resumes,
         modules,
         thread_totals,
         images,
         damaged,
     } = losses;
-    let words: [(u64, &str, &str, &str); 12] = [
+    let words: [(u64, &str, &str, &str); 13] = [
         (*reentrant, "allocation", "allocations", "from signal handlers that interrupted the recorder"),
         (*table_full, "allocation", "allocations", "for which there was no place in the tables"),
         (*thread, "allocation", "allocations", "in threads for which no memory could be had"),
@@ -30,6 +31,7 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         (*windows, "window", "windows", "for which there was no place"),
         (*window_calls, "window call", "window calls", "from signal handlers that interrupted the recorder"),
         (*stray_ends, "window call", "window calls", "for a window that was never begun"),
+        (*stray_resumes, "resume", "resumes", "by threads that were not paused"),
         (*modules, "module", "modules", "for which there was no place"),
         (*thread_totals, "thread total", "thread totals", "cut short"),
         (*images, "program", "programs", "that could not be attached"),

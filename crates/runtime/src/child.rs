@@ -14,7 +14,7 @@ use heaptally_segment::layout::{
     OPTION_FOLLOW_CHILDREN,
 };
 
-use crate::local::{IDLE, local};
+use crate::local::{CANCELLABLE, IDLE, local};
 use crate::recorder::{Recorder, recorder};
 use crate::{armed, environment, fork, sys};
 
@@ -173,7 +173,7 @@ fn uncount_self() {
 pub(crate) fn decide() -> Option<&'static Recorder> {
     head()?;
     // A handler that forked inside the recorder returns to it: not now.
-    if local().busy != IDLE {
+    if !matches!(local().busy, IDLE | CANCELLABLE) {
         return None;
     }
     if !armed::is_pending() {

@@ -9,7 +9,7 @@ use heaptally_unwind::{End, FrameState, Walk};
 
 use crate::armed;
 use crate::child;
-use crate::local::{IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
+use crate::local::{CANCELLABLE, IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
 use crate::recorder::{CodeView, Recorder, recorder};
 use crate::start::bytes;
 use crate::thread::ThreadState;
@@ -30,6 +30,8 @@ pub struct Caller {
 pub struct Turn {
     recorder: &'static Recorder,
     local: *mut Local,
+    /// What [`Local::leave`] is told.
+    idle: u32,
 }
 
 /// What a hook is to do.
@@ -46,14 +48,13 @@ pub enum Admission {
 pub fn enter(is_allocation: bool) -> Admission {
     let Some(recorder) = recorder().or_else(decided) else { return Admission::Pass };
     let local = local();
-    if local.busy != IDLE {
+    let Some(idle) = local.enter(IN_ALLOCATOR) else {
         if is_allocation {
             inside_slow(recorder, local.busy);
         }
         return Admission::Pass;
-    }
-    local.busy = IN_ALLOCATOR;
-    Admission::Record(Turn { recorder, local })
+    };
+    Admission::Record(Turn { recorder, local, idle })
 }
 
 /// In a process where the recorder is off: a child that is to record has its recorder from here on.
@@ -75,7 +76,7 @@ fn inside_slow(recorder: &Recorder, busy: u32) {
 impl Drop for Turn {
     #[inline(always)]
     fn drop(&mut self) {
-        self.local().busy = IDLE;
+        self.local().leave(self.idle);
     }
 }
 
@@ -106,7 +107,7 @@ impl Turn {
     ) {
         let local = self.recording();
         let recorder = self.recorder;
-        with_thread(recorder, local, |thread| {
+        let is_told = with_thread(recorder, local, |thread| {
             let entered = recorder.tally.current(thread.tally());
             if entered.window == 0 {
                 recorder.tally.passed(block);
@@ -115,6 +116,10 @@ impl Turn {
             let event = event(recorder, thread, caller, entry_point, entered);
             recorder.tally.allocated(thread.tally(), event, block, size, kind);
         });
+        if !is_told {
+            recorder.tally.passed(block);
+            recorder.tally.lose_thread();
+        }
     }
 
     /// An allocation that got no memory.
@@ -139,26 +144,23 @@ impl Turn {
     ) {
         let local = self.recording();
         let recorder = self.recorder;
-        with_thread(recorder, local, |thread| {
+        let is_told = with_thread(recorder, local, |thread| {
             let entered = recorder.tally.current(thread.tally());
             if entered.window != 0 {
                 let event = event(recorder, thread, caller, entry_point, entered);
                 tell(&recorder.tally, thread, event);
             }
         });
+        if !is_told {
+            recorder.tally.lose_thread();
+        }
     }
 
     /// Whether a block is what this thread's latest recorded allocation gave.
     pub fn is_latest(&self, block: usize) -> bool {
-        self.recorder.thread(self.local()).is_some_and(|thread| thread.tally().is_latest(block))
-    }
-
-    /// How many allocations of the window that is open now this thread recorded: see [`recorded`].
-    fn recorded(&self) -> u64 {
-        self.recorder.thread(self.local()).map_or(0, |thread| {
-            let window = self.recorder.tally.current(thread.tally()).window;
-            thread.tally().recorded(window)
-        })
+        let local = self.local();
+        let last_block = local.last_block;
+        self.recorder.thread(local).map_or(last_block == block, |thread| thread.tally().is_latest(block))
     }
 
     /// [`Turn::take_block`], for a block that an `operator new` was told to have given; others stay known.
@@ -192,8 +194,13 @@ impl Turn {
         let local = self.recording();
         let recorder = self.recorder;
         // A thread that only frees what was never recorded needs no state.
-        let thread = if known.is_none() && local.thread.is_null() { None } else { recorder.thread(local) };
-        recorder.tally.freed(thread.map(|thread| thread.tally()), address, known, kind);
+        let is_told = (known.is_some() || !local.thread.is_null())
+            && with_thread(recorder, local, |thread| {
+                recorder.tally.freed(Some(thread.tally()), address, known, kind);
+            });
+        if !is_told {
+            recorder.tally.freed(None, address, known, kind);
+        }
         self.local().busy = IN_ALLOCATOR;
     }
 }
@@ -203,10 +210,16 @@ impl Turn {
 pub fn recorded() -> u64 {
     let Some(recorder) = recorder() else { return 0 };
     let local = local();
-    if local.busy != IDLE || local.thread.is_null() {
+    if !matches!(local.busy, IDLE | CANCELLABLE) {
         return 0;
     }
-    Turn { recorder, local }.recorded()
+    if local.thread.is_null() {
+        return local.late_allocations;
+    }
+    recorder.thread(local).map_or(0, |thread| {
+        let window = recorder.tally.current(thread.tally()).window;
+        thread.tally().recorded(window)
+    })
 }
 
 /// A free inside a turn (a signal handler, or the allocator's own): charged without the thread's state.
@@ -219,32 +232,39 @@ pub fn freed_inside(address: usize) {
     }
 }
 
-/// Runs with the thread's state; without one (the thread has ended, but for its last calls) with the one that all
-/// such threads share.
+/// Runs with the thread's state; without one (the thread has ended, but for its last calls, or there are too many) with
+/// the one that all such threads share. False: there is none either.
 #[inline(always)]
-fn with_thread(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&mut ThreadState)) {
+fn with_thread(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&mut ThreadState)) -> bool {
     match recorder.thread(local) {
-        Some(thread) => run(thread),
-        None => with_late(recorder, run),
+        Some(thread) => {
+            run(thread);
+            true
+        }
+        None => with_late(recorder, local, run),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn with_late(recorder: &'static Recorder, run: impl FnOnce(&mut ThreadState)) {
+fn with_late(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&mut ThreadState)) -> bool {
     let mut late = recorder.late.lock();
+    recorder.fill_late(&mut late);
     if late.0.is_null() {
-        late.0 = recorder.take_thread().unwrap_or(core::ptr::null_mut());
-    }
-    if late.0.is_null() {
-        recorder.tally.lose_thread();
-        return;
+        return false;
     }
     // SAFETY: the lock is held, so the state is this thread's for now.
     let thread = unsafe { &mut *late.0 };
     // SAFETY: each state has its walk memory behind it. The stack is another than the last one's.
     unsafe { (*thread.walk).forget() };
+    thread.tally().lend(local.life, local.last_block, local.paused);
     run(thread);
+    let before = local.last_block;
+    (local.life, local.last_block, local.paused) = thread.tally().standing();
+    if local.last_block != 0 && local.last_block != before {
+        local.late_allocations = local.late_allocations.wrapping_add(1);
+    }
+    true
 }
 
 #[inline(always)]
@@ -298,16 +318,14 @@ fn root(end: End) -> Root {
 fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Local, &[u8])) {
     let Some(recorder) = recorder() else { return };
     let local = local();
-    if local.busy != IDLE {
+    // SAFETY: the program passes a C string, by the function's contract.
+    let Some(name) = (unsafe { bytes(name) }) else { return };
+    let Some(idle) = local.enter(RECORDING) else {
         recorder.tally.header().lost_window_calls.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
         return;
-    }
-    // SAFETY: the program passes a C string, by the function's contract.
-    if let Some(name) = unsafe { bytes(name) } {
-        local.busy = RECORDING;
-        call(recorder, local, name);
-        local.busy = IDLE;
-    }
+    };
+    call(recorder, local, name);
+    local.leave(idle);
 }
 
 /// `heaptally_window_begin`
@@ -333,12 +351,13 @@ pub fn thread_window_begin(name: *const c_char) {
             recorder.look_around();
             recorder.tally.thread_window_begin(thread.tally(), name);
         }
-        None => recorder.tally.lose_thread(),
+        None => recorder.tally.lose_window(),
     });
 }
 
 /// `heaptally_thread_window_end`
 pub fn thread_window_end(name: *const c_char) {
+    // Its begin was refused too, and counted.
     window_call(name, |recorder, local, name| {
         if let Some(thread) = recorder.thread(local) {
             recorder.tally.thread_window_end(thread.tally(), name);
@@ -354,18 +373,17 @@ pub fn window_iterations(name: *const c_char, count: u64) {
 /// `heaptally_pause`
 pub fn pause() {
     window_call(c"".as_ptr(), |recorder, local, _| {
-        if let Some(thread) = recorder.thread(local) {
-            recorder.tally.pause(thread.tally());
+        if !with_thread(recorder, local, |thread| recorder.tally.pause(thread.tally())) {
+            recorder.tally.lose_window();
         }
     });
 }
 
 /// `heaptally_resume`
 pub fn resume() {
+    // Without a state its pause was refused too, and counted.
     window_call(c"".as_ptr(), |recorder, local, _| {
-        if let Some(thread) = recorder.thread(local) {
-            recorder.tally.resume(thread.tally());
-        }
+        with_thread(recorder, local, |thread| recorder.tally.resume(thread.tally()));
     });
 }
 
@@ -375,6 +393,16 @@ pub fn quietly(run: impl FnOnce()) {
     let before = core::mem::replace(&mut local.busy, QUIET);
     run();
     local.busy = before;
+}
+
+/// Whether this thread may be cancelled at any instruction, as it just said.
+///
+/// Then each turn holds that back until its end: else a lock of the recorder, or of the allocator, could be held for ever.
+pub fn set_cancellable(anywhere: bool) {
+    let local = local();
+    if matches!(local.busy, IDLE | CANCELLABLE) {
+        local.busy = if anywhere { CANCELLABLE } else { IDLE };
+    }
 }
 
 /// Before a `dlclose`, and at the program's end if it comes to that: what can still be said of the libraries.

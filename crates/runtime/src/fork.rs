@@ -15,9 +15,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use heaptally_segment::layout::{
     AreaHeader, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_SMALL_TABLES, FileHeader, STATE_ATTACHED,
 };
-use heaptally_tally::{Pages, Spin, Tally};
+use heaptally_tally::{Life, Pages, Spin, Tally};
 
-use crate::local::{IDLE, QUIET, local};
+use crate::local::{QUIET, local};
 use crate::recorder::{Late, OtherCode, Recorder, inherited, set};
 use crate::start::{self, Area};
 use crate::thread::FreeThreads;
@@ -51,7 +51,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
         loader_start: parent.loader_start,
         other_code: OtherCode::new(),
         thread_end: parent.thread_end,
-        free_threads: Spin::new(FreeThreads(ptr::null_mut())),
+        free_threads: Spin::new(FreeThreads::new()),
         real_malloc: parent.real_malloc,
         has_libc_malloc: parent.has_libc_malloc,
         late: Spin::new(Late(ptr::null_mut())),
@@ -65,6 +65,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     local.thread = ptr::null_mut();
     local.rounds = 0;
     local.lent = 0;
+    (local.life, local.last_block, local.paused) = (Life::default(), 0, 0);
     let recorder = set(recorder);
     if armed::arm() {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
@@ -72,9 +73,9 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     header.state.store(STATE_ATTACHED, Ordering::Release);
     if is_stale {
         // The child itself loaded something before its first hook: the loader can be asked.
-        local.busy = QUIET;
+        let before = core::mem::replace(&mut local.busy, QUIET);
         recorder.update_modules();
-        local.busy = IDLE;
+        local.busy = before;
     }
     Some(recorder)
 }

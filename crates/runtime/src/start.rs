@@ -97,6 +97,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
     }
+    heaptally_tally::set_rest(sys::rest);
     let cache = sys::map_private(RuleCache::BYTES);
     if cache.is_null() {
         head.refused.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +119,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         loader_start: loader_start(),
         other_code: OtherCode::new(),
         thread_end: thread_end(),
-        free_threads: Spin::new(FreeThreads(core::ptr::null_mut())),
+        free_threads: Spin::new(FreeThreads::new()),
         real_malloc: surroundings.next_malloc as u64,
         has_libc_malloc,
         late: Spin::new(Late(core::ptr::null_mut())),

@@ -5,8 +5,8 @@ use core::ffi::CStr;
 use core::ptr;
 
 use crate::x86_64::syscall::{
-    CLOSE, GETPID, GETTID, MADVISE, MMAP, MPROTECT, MUNMAP, OPEN, OPENAT, PRCTL, PREAD64, PRLIMIT64,
-    PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, call,
+    CLOSE, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, NANOSLEEP, OPEN, OPENAT, PRCTL, PREAD64,
+    PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
 };
 
 pub(crate) const PAGE: usize = 4096;
@@ -22,6 +22,7 @@ const MAP_NORESERVE: usize = 0x4000;
 const MADV_DONTDUMP: usize = 16;
 const MADV_WIPEONFORK: usize = 18;
 const MADV_POPULATE_WRITE: usize = 23;
+const ESRCH: isize = -3;
 const EPERM: isize = -1;
 const EACCES: isize = -13;
 const EINVAL: isize = -22;
@@ -179,6 +180,60 @@ impl File {
     }
 }
 
+/// What the kernel says of the mapping at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// There is one.
+    Found {
+        /// Its first address.
+        start: u64,
+        /// One past its last.
+        end: u64,
+        /// Whether what lies there can run.
+        is_code: bool,
+    },
+    /// There is none.
+    None,
+    /// The kernel does not know the question.
+    Unknown,
+}
+
+/// `struct procmap_query` of `linux/fs.h`.
+#[repr(C)]
+#[derive(Default)]
+struct MapQuery {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    vma_flags: u64,
+    /// Page size, offset, inode, device, sizes and addresses of name and build-id: not asked for.
+    rest: [u64; 7],
+}
+
+impl File {
+    /// Asks for the mapping at an address; this file is `/proc/self/maps`.
+    pub(crate) fn query_map(&self, address: u64) -> Query {
+        const PROCMAP_QUERY: usize = 0xc068_6611;
+        const EXECUTABLE: u64 = 4;
+        const ENOENT: isize = -2;
+        let mut query = MapQuery { size: size_of::<MapQuery>() as u64, address, ..MapQuery::default() };
+        // SAFETY: the kernel reads and writes as many bytes as the size says, or refuses.
+        let result =
+            unsafe { call(IOCTL, [self.0 as usize, PROCMAP_QUERY, &raw mut query as usize, 0, 0, 0]) };
+        match result {
+            0 => Query::Found {
+                start: query.start,
+                end: query.end,
+                is_code: query.vma_flags & EXECUTABLE != 0,
+            },
+            ENOENT => Query::None,
+            _ => Query::Unknown,
+        }
+    }
+}
+
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: the descriptor is this value's own.
@@ -206,6 +261,51 @@ pub(crate) fn thread(name: &mut [u8; 16]) -> u32 {
     unsafe { call(PRCTL, [PR_GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     // SAFETY: has no arguments and no effect.
     unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The calling thread's kernel id.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: has no arguments and no effect.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// Whether a thread of this process is no more: it will never run again.
+pub(crate) fn is_gone(thread: u32) -> bool {
+    // SAFETY: signal 0 is none: only whether the thread exists is looked up.
+    unsafe { call(TGKILL, [pid() as usize, thread as usize, 0, 0, 0, 0]) == ESRCH }
+}
+
+/// The signal by which the C library cancels a thread that may be cancelled at any instruction. A program can neither
+/// block nor handle it.
+const SIGCANCEL: u32 = 32;
+
+/// From here on the calling thread is not cancelled by a signal.
+#[cold]
+#[inline(never)]
+pub(crate) fn hold_cancellation() {
+    const SIG_BLOCK: usize = 0;
+    mask_cancellation(SIG_BLOCK);
+}
+
+/// From here on it is, perhaps at once.
+#[cold]
+#[inline(never)]
+pub(crate) fn release_cancellation() {
+    const SIG_UNBLOCK: usize = 1;
+    mask_cancellation(SIG_UNBLOCK);
+}
+
+fn mask_cancellation(how: usize) {
+    let set = 1_u64 << (SIGCANCEL - 1);
+    // SAFETY: the kernel reads 8 bytes, and writes none.
+    unsafe { call(RT_SIGPROCMASK, [how, &raw const set as usize, 0, size_of::<u64>(), 0, 0]) };
+}
+
+/// Lets others run for a moment.
+pub(crate) fn rest() {
+    let time = [0_i64, 50_000];
+    // SAFETY: the kernel reads two words, and writes none.
+    unsafe { call(NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// The limit of the address space in bytes, if there is one.

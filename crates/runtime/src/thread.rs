@@ -8,9 +8,9 @@ use core::ptr;
 use heaptally_tally::ThreadTally;
 use heaptally_unwind::WalkMemory;
 
-use crate::local::{IDLE, Local, RECORDING, local};
+use crate::local::{Local, RECORDING, local};
 use crate::memory_map::BUFFER_BYTES;
-use crate::recorder::{Recorder, recorder};
+use crate::recorder::{Late, Recorder, recorder};
 use crate::sys;
 
 /// A thread's tables and memories. The walk's memory lies right behind it.
@@ -21,8 +21,12 @@ pub(crate) struct ThreadState {
     /// The bounds of the stack that was asked for last.
     pub(crate) stack: (u64, u64),
     pub(crate) buffer: [u8; BUFFER_BYTES],
+    /// The kernel's id of the thread that uses it; 0: none, or all that have no state of their own.
+    owner: u32,
     /// The next one that is free.
-    pub(crate) next_free: *mut Self,
+    next_free: *mut Self,
+    /// The one that was mapped before.
+    next_mapped: *mut Self,
 }
 
 impl ThreadState {
@@ -35,7 +39,7 @@ impl ThreadState {
     }
 }
 
-/// How often the C library runs a thread's destructors; in the last round the state is given back.
+/// How often the C library runs a thread's destructors; in the last round the state is given back at the latest.
 const ROUNDS: u16 = 4;
 
 /// The C library's functions for a destructor per thread, looked up once.
@@ -63,10 +67,27 @@ impl Recorder {
         if local.rounds >= ROUNDS {
             return None;
         }
-        local.thread = self.take_thread()?;
+        local.thread = self.take_thread(true)?;
         self.watch_end(local);
+        self.reserve_late();
         // SAFETY: as in `thread`.
         Some(unsafe { &mut *local.thread })
+    }
+
+    /// Where there are many threads there may come to be too many: what those share that find no place is set aside.
+    fn reserve_late(&self) {
+        const MANY: u32 = 4;
+        let count = self.free_threads.lock().count;
+        if count >= MANY {
+            self.fill_late(&mut self.late.lock());
+        }
+    }
+
+    /// Makes the state that all threads without one share, if it is not there and can be made.
+    pub(crate) fn fill_late(&self, late: &mut Late) {
+        if late.0.is_null() {
+            late.0 = self.take_thread(false).unwrap_or(ptr::null_mut());
+        }
     }
 
     fn watch_end(&self, local: &Local) {
@@ -76,30 +97,73 @@ impl Recorder {
         }
     }
 
-    /// A state of its own for whoever asks.
-    pub(crate) fn take_thread(&self) -> Option<*mut ThreadState> {
-        let tally = self.tally.begin_thread()?;
-        let free = {
-            let mut first = self.free_threads.lock();
-            let free = first.0;
-            if !free.is_null() {
-                // SAFETY: states in the list are nobody's, and linked under this lock.
-                first.0 = unsafe { (*free).next_free };
-            }
-            free
+    /// A state for the calling thread, or (not `is_owned`) for several; `None`: there is no place, or no memory.
+    pub(crate) fn take_thread(&self, is_owned: bool) -> Option<*mut ThreadState> {
+        if self.free_threads.lock().is_search_due() {
+            self.give_back_gone();
+        }
+        let tally = match self.tally.begin_thread() {
+            Some(tally) => tally,
+            None => self.begin_thread_slow()?,
         };
-        let state = if free.is_null() { Self::map_thread() } else { free };
+        let mut threads = self.free_threads.lock();
+        let mut state = threads.first;
         if state.is_null() {
-            self.tally.end_thread(tally);
-            return None;
+            state = Self::map_thread();
+            if state.is_null() {
+                drop(threads);
+                self.tally.end_thread(tally);
+                return None;
+            }
+            // SAFETY: the state is new, and this caller's alone.
+            unsafe { (*state).next_mapped = threads.mapped };
+            threads.mapped = state;
+            threads.count += 1;
+        } else {
+            // SAFETY: states in the list are nobody's, and linked under this lock.
+            threads.first = unsafe { (*state).next_free };
         }
         // SAFETY: the state is this caller's alone now, and its walk memory is laid out.
         unsafe {
             (*state).tally = MaybeUninit::new(tally);
             (*(*state).walk).forget();
             (*state).stack = (0, 0);
+            (*state).owner = if is_owned { sys::thread_id() } else { 0 };
         }
         Some(state)
+    }
+
+    /// All shards are taken, some perhaps by threads that ended without a word. Not looked at each time: a thread without
+    /// a state asks with each event.
+    #[cold]
+    fn begin_thread_slow(&self) -> Option<ThreadTally> {
+        const EACH: u32 = 4096;
+        let refusals = {
+            let mut threads = self.free_threads.lock();
+            threads.refusals = threads.refusals.wrapping_add(1);
+            threads.refusals
+        };
+        if refusals % EACH == 1 {
+            self.give_back_gone();
+        }
+        self.tally.begin_thread()
+    }
+
+    /// Gives back the states of threads that ended without a word: by a system call of their own, or having begun in the
+    /// last round of destructors.
+    #[cold]
+    fn give_back_gone(&self) {
+        let mut threads = self.free_threads.lock();
+        let mut state = threads.mapped;
+        while !state.is_null() {
+            // SAFETY: states stay mapped; owners change under this lock only.
+            let (owner, next) = unsafe { ((*state).owner, (*state).next_mapped) };
+            if owner != 0 && sys::is_gone(owner) {
+                // SAFETY: its thread does not run any more, and did not give it back.
+                self.tally.end_gone_thread(unsafe { threads.push(state) });
+            }
+            state = next;
+        }
     }
 
     fn map_thread() -> *mut ThreadState {
@@ -115,26 +179,63 @@ impl Recorder {
 
     fn give_back(&self, state: *mut ThreadState) {
         // SAFETY: the caller's thread owned the state and does not use it any more.
-        let tally = unsafe { (*state).tally.assume_init_read() };
+        let tally = unsafe { self.free_threads.lock().push(state) };
         self.tally.end_thread(tally);
-        let mut first = self.free_threads.lock();
-        // SAFETY: as above; the list is linked under its lock.
-        unsafe { (*state).next_free = first.0 };
-        first.0 = state;
     }
 }
 
-/// States of threads that have ended.
+/// All states that were mapped, and those of threads that have ended.
 #[derive(Debug)]
-pub(crate) struct FreeThreads(pub(crate) *mut ThreadState);
+pub(crate) struct FreeThreads {
+    first: *mut ThreadState,
+    mapped: *mut ThreadState,
+    count: u32,
+    /// How many there were when gone threads were looked for.
+    searched: u32,
+    refusals: u32,
+}
 
 // SAFETY: the states in the list belong to no thread.
 unsafe impl Send for FreeThreads {}
 
+impl FreeThreads {
+    pub(crate) const fn new() -> Self {
+        Self { first: ptr::null_mut(), mapped: ptr::null_mut(), count: 0, searched: 0, refusals: 0 }
+    }
+
+    /// Whether one more is to be mapped though some of them might be nobody's: looked at each time their number has
+    /// doubled.
+    fn is_search_due(&mut self) -> bool {
+        const LEAST: u32 = 64;
+        let is_due = self.first.is_null() && self.count >= LEAST && self.count >= self.searched * 2;
+        if is_due {
+            self.searched = self.count;
+        }
+        is_due
+    }
+
+    /// Puts a state into the list, and hands out its tables.
+    ///
+    /// # Safety
+    /// Nobody uses the state any more, and its tables are in place.
+    unsafe fn push(&mut self, state: *mut ThreadState) -> ThreadTally {
+        // SAFETY: by the caller.
+        let tally = unsafe { (*state).tally.assume_init_read() };
+        // SAFETY: as above; the list is linked under its lock.
+        unsafe {
+            (*state).owner = 0;
+            (*state).next_free = self.first;
+        }
+        self.first = state;
+        tally
+    }
+}
+
 /// Runs at a thread's end, with its state.
 ///
-/// Destructors of the program's own may still allocate, in this round or the next: the state is kept until the last
-/// round, then given back. What comes after that is recorded with the state that all ended threads share.
+/// Destructors of the program's own may still allocate, in this round or the next. What comes then is recorded with the
+/// state that all threads without one share. Only while the thread has windows open the state is kept, to the last round:
+/// the windows end with it.
 pub(crate) unsafe extern "C" fn end_thread(_: *mut c_void) {
     let Some(recorder) = recorder() else { return };
     let local = local();
@@ -146,12 +247,16 @@ pub(crate) unsafe extern "C" fn end_thread(_: *mut c_void) {
         return;
     }
     local.rounds += 1;
-    if local.rounds < ROUNDS {
+    // SAFETY: the state is the calling thread's own.
+    if local.rounds < ROUNDS && unsafe { (*local.thread).tally() }.has_open_windows() {
         recorder.watch_end(local);
         return;
     }
-    local.busy = RECORDING;
+    local.rounds = ROUNDS;
+    let before = core::mem::replace(&mut local.busy, RECORDING);
     let state = core::mem::replace(&mut local.thread, ptr::null_mut());
+    // SAFETY: it is the calling thread's own until it is given back.
+    (local.life, local.last_block, local.paused) = unsafe { (*state).tally() }.standing();
     recorder.give_back(state);
-    local.busy = IDLE;
+    local.busy = before;
 }

@@ -155,6 +155,8 @@ pub struct AreaHeader {
     pub lost_window_calls: AtomicU64,
     /// Ends of windows whose name is not known.
     pub stray_ends: AtomicU64,
+    /// Resumes by threads that were not paused.
+    pub stray_resumes: AtomicU64,
     /// Modules for which the table had no place.
     pub lost_modules: AtomicU64,
     /// Thread totals that had no place: events whose thread's total is short. The rows are right.
@@ -320,6 +322,8 @@ pub struct Window {
     pub crossed_ends: AtomicU64,
     /// Ends while it was not open.
     pub stray_ends: AtomicU64,
+    /// Thread windows: entries that their thread's end closed.
+    pub ended_by_thread: AtomicU64,
     /// Live bytes, but for what threads have not yet handed in.
     pub live_bytes: AtomicI64,
     /// The highest live bytes that a thread saw.
@@ -336,7 +340,7 @@ pub struct Window {
     /// Allocations in a thread for which no memory could be had.
     pub lost_thread: AtomicU64,
     /// Reserved.
-    pub padding: [u64; 3],
+    pub padding: [u64; 2],
 }
 
 /// How many live bytes a thread keeps to itself before it hands them in.

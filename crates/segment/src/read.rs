@@ -203,6 +203,8 @@ pub struct Losses {
     pub window_calls: u64,
     /// Ends of windows that are not known.
     pub stray_ends: u64,
+    /// Resumes by threads that were not paused.
+    pub stray_resumes: u64,
     /// Modules that had no place.
     pub modules: u64,
     /// Thread totals that had no place.
@@ -269,6 +271,8 @@ pub struct Window {
     pub crossed_ends: u64,
     /// Ends while it was not open.
     pub stray_ends: u64,
+    /// Thread windows: entries that their thread's end closed.
+    pub ended_by_thread: u64,
     /// The highest live bytes that a thread saw.
     pub peak_bytes: i64,
     /// The most threads at a time that handed in late.

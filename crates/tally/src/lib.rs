@@ -28,8 +28,8 @@ mod window_table;
 
 pub use block_map::{Block, BlockMap};
 pub use os::{AreaMap, Os, TableMap};
-pub use spin::{Spin, SpinGuard};
+pub use spin::{Spin, SpinGuard, set_rest};
 pub use table::Pages;
 pub use tally::{Allocation, Event, FreeKind, Options, Tally};
-pub use thread_table::ThreadTally;
+pub use thread_table::{Life, ThreadTally};
 pub use window_table::Entered;

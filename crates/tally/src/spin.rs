@@ -4,8 +4,31 @@
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::hint::spin_loop;
+use core::mem::transmute;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// After this many turns of the loop whoever has the lock is not running.
+const TURNS: u32 = 2000;
+
+/// What a waiting thread does then: a `fn()`, or null.
+static REST: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Says what a thread that waits for long does in between: it lets others run for a moment, those of a lower priority
+/// too. Else one that must not be preempted would wait for ever for one that cannot run.
+pub fn set_rest(rest: fn()) {
+    REST.store(rest as *mut (), Ordering::Release);
+}
+
+#[cold]
+fn rest() {
+    let rest = REST.load(Ordering::Acquire);
+    if !rest.is_null() {
+        // SAFETY: `set_rest` stored a function of that type.
+        unsafe { transmute::<*mut (), fn()>(rest)() };
+    }
+}
 
 /// A value behind a spinning lock.
 ///
@@ -37,8 +60,14 @@ impl<T> Spin<T> {
             if let Some(guard) = self.try_lock() {
                 return guard;
             }
+            let mut turns = 0;
             while self.locked.load(Ordering::Relaxed) {
                 spin_loop();
+                turns += 1;
+                if turns == TURNS {
+                    rest();
+                    turns = 0;
+                }
             }
         }
     }

@@ -103,7 +103,13 @@ impl Tally {
 
     /// A thread ends. Its shard is handed on.
     pub fn end_thread(&self, mut thread: ThreadTally) {
-        self.threads.end(&mut thread, &self.windows);
+        self.threads.end(&mut thread, &self.windows, false);
+        self.shards.give_back(thread.shard);
+    }
+
+    /// A thread has ended without a word, and the calling one noticed.
+    pub fn end_gone_thread(&self, mut thread: ThreadTally) {
+        self.threads.end(&mut thread, &self.windows, true);
         self.shards.give_back(thread.shard);
     }
 
@@ -358,6 +364,12 @@ impl Tally {
         self.lose_to(&self.header.lost_thread, |window| &window.lost_thread);
     }
 
+    /// A window was begun, or a pause, by a thread for which there is no place.
+    #[cold]
+    pub fn lose_window(&self) {
+        self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn lose_to(
         &self,
         total: &AtomicU64,
@@ -400,8 +412,11 @@ impl Tally {
         thread.paused = thread.paused.saturating_add(1);
     }
 
-    /// Undoes one pause.
+    /// Undoes one pause; one that was not is counted.
     pub fn resume(&self, thread: &mut ThreadTally) {
+        if thread.paused == 0 {
+            self.header.stray_resumes.fetch_add(1, Ordering::Relaxed);
+        }
         thread.paused = thread.paused.saturating_sub(1);
     }
 

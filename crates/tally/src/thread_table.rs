@@ -15,6 +15,20 @@ use crate::window_table::{ThreadNesting, WindowTable};
 
 const TOTAL_CACHE: usize = 8;
 
+/// A thread's place in the table of lives. All zero: not begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Life {
+    /// The life's number; 0: it is not begun, or there was no place.
+    number: u32,
+    /// It was begun, or there was no place for it.
+    is_begun: bool,
+    /// Other threads add to the same life, or there is none.
+    is_merged: bool,
+    /// Its first stack is known.
+    has_start: bool,
+}
+
 /// What a thread keeps for itself. One thread uses it at a time.
 #[derive(Debug)]
 pub struct ThreadTally {
@@ -28,10 +42,9 @@ pub struct ThreadTally {
     /// Live bytes of a window that are not handed in yet.
     delta: i64,
     delta_window: u32,
-    /// Its life's number; 0: not begun.
-    life: u32,
-    /// Whether other threads add to the same life.
-    merged: bool,
+    life: Life,
+    /// Whether several threads use this, one after the other. Nothing is held back then.
+    shared: bool,
     totals: [(u32, Option<&'static ThreadTotal>); TOTAL_CACHE],
 }
 
@@ -44,16 +57,36 @@ impl ThreadTally {
             last_block: 0,
             delta: 0,
             delta_window: 0,
-            life: 0,
-            merged: false,
+            life: Life::default(),
+            shared: false,
             totals: [(0, None); TOTAL_CACHE],
         }
+    }
+
+    /// Lends this, which no thread owns, to a thread for one event: with its life, the block that its latest recorded
+    /// allocation gave (0: none) and how deep it is paused.
+    pub fn lend(&mut self, life: Life, last_block: usize, paused: u32) {
+        self.shared = true;
+        if self.life.number != life.number {
+            self.totals = [(0, None); TOTAL_CACHE];
+        }
+        (self.life, self.last_block, self.paused) = (life, last_block, paused);
+    }
+
+    /// What [`lend`](Self::lend) was given, as it is now.
+    pub fn standing(&self) -> (Life, usize, u32) {
+        (self.life, self.last_block, self.paused)
     }
 
     /// Whether the thread's life still lacks its first stack.
     #[inline]
     pub fn wants_start(&self) -> bool {
-        self.life == 0
+        !self.life.has_start
+    }
+
+    /// Whether it has windows of its own open.
+    pub fn has_open_windows(&self) -> bool {
+        self.nesting.innermost().window != 0
     }
 
     /// Whether a block is what the thread's latest recorded allocation gave, and lives.
@@ -71,7 +104,8 @@ impl ThreadTally {
     /// Notes a change of a window's live bytes, and hands in what has gathered.
     ///
     /// The peak is looked at with every allocation: what others handed in, and what this thread holds back. So it is
-    /// exact while one thread records, and off by what the others hold back with more.
+    /// exact while one thread records, and off by what the others hold back with more. Threads whose number is not known
+    /// (merged lives) hold nothing back.
     #[inline]
     pub(crate) fn note_live(&mut self, windows: &WindowTable, window: u32, change: i64) {
         if self.delta_window != window {
@@ -86,7 +120,7 @@ impl ThreadTally {
                 entry.peak_bytes.fetch_max(live, Ordering::Relaxed);
             }
         }
-        if self.delta.abs() > PEAK_BATCH_BYTES {
+        if self.delta.abs() > PEAK_BATCH_BYTES || self.life.is_merged || self.shared {
             self.hand_in(windows);
         }
     }
@@ -101,7 +135,7 @@ impl ThreadTally {
     /// Adds to one of a total's numbers.
     #[inline]
     fn add(&self, counter: &AtomicU64, amount: u64) {
-        if self.merged {
+        if self.life.is_merged {
             counter.fetch_add(amount, Ordering::Relaxed);
         } else {
             add(counter, amount);
@@ -140,8 +174,8 @@ impl ThreadTable {
         first: FirstStack,
         size: u64,
     ) {
-        if thread.life == 0 {
-            self.begin_life(thread, first);
+        if !thread.life.has_start {
+            self.note_start(thread, first);
         }
         if let Some(total) = self.total(thread, window) {
             thread.add(&total.allocations, 1);
@@ -152,7 +186,7 @@ impl ThreadTable {
     /// Adds a free to the thread's total in the window of the block's row.
     #[inline]
     pub(crate) fn freed(&self, thread: &mut ThreadTally, window: (u32, &Window), size: u64) {
-        if thread.life == 0 {
+        if !thread.life.is_begun {
             self.begin_life(thread, FirstStack::default());
         }
         if let Some(total) = self.total(thread, window) {
@@ -176,8 +210,9 @@ impl ThreadTable {
         thread: &mut ThreadTally,
         (window, entry): (u32, &Window),
     ) -> Option<&'static ThreadTotal> {
-        let _merging = thread.merged.then(|| self.merging.lock());
-        let life = (thread.life != 0).then(|| self.lives.get(thread.life));
+        let Life { number, is_merged, .. } = thread.life;
+        let _merging = is_merged.then(|| self.merging.lock());
+        let life = (number != 0).then(|| self.lives.get(number));
         let found = life.and_then(|life| {
             let mut next = life.totals.load(Ordering::Acquire);
             while next != 0 {
@@ -192,8 +227,10 @@ impl ThreadTable {
             total.next.store(life.totals.load(Ordering::Relaxed), Ordering::Relaxed);
             total.window.store(window, Ordering::Release);
             life.totals.store(number, Ordering::Release);
-            let now = entry.recorders_now.fetch_add(1, Ordering::Relaxed) + 1;
-            entry.recorders.fetch_max(now, Ordering::Relaxed);
+            if !is_merged && !thread.shared {
+                let now = entry.recorders_now.fetch_add(1, Ordering::Relaxed) + 1;
+                entry.recorders.fetch_max(now, Ordering::Relaxed);
+            }
             Some(total)
         });
         match found {
@@ -205,6 +242,20 @@ impl ThreadTable {
         found
     }
 
+    /// The first stack of a thread, whose life a free may have begun before.
+    #[cold]
+    #[inline(never)]
+    fn note_start(&self, thread: &mut ThreadTally, first: FirstStack) {
+        if !thread.life.is_begun {
+            self.begin_life(thread, first);
+        } else if !thread.life.is_merged {
+            let life = self.lives.get(thread.life.number);
+            life.start_address.store(first.start & NODE_ADDRESS_MASK, Ordering::Relaxed);
+            life.first_node.store(first.node, Ordering::Release);
+        }
+        thread.life.has_start = true;
+    }
+
     #[cold]
     #[inline(never)]
     fn begin_life(&self, thread: &mut ThreadTally, first: FirstStack) {
@@ -212,46 +263,52 @@ impl ThreadTable {
         let tid = (self.os.thread)(&mut name);
         let _merging = self.merging.lock();
         let used = self.lives.used();
-        if used >= THREAD_LIMIT {
-            let merged = (THREAD_LIMIT..used).find(|number| {
-                let life = self.lives.get(*number);
-                life.start_address.load(Ordering::Relaxed) == first.start & NODE_ADDRESS_MASK
-                    && text(&life.name) == name
-            });
-            let number = match merged {
-                Some(number) => Some(number),
-                None if used < THREAD_LIMIT + MERGED_THREAD_LIMIT => self.lives.take(),
-                None => None,
-            };
-            let Some(number) = number else { return };
-            thread.merged = true;
-            thread.life = number;
+        let taken = if used < THREAD_LIMIT { self.lives.take() } else { None };
+        thread.life = Life { is_begun: true, is_merged: taken.is_none(), ..Life::default() };
+        if let Some(number) = taken {
+            thread.life.number = number;
             let life = self.lives.get(number);
-            life.lives.fetch_add(1, Ordering::Relaxed);
-            if merged.is_none() {
-                fill(life, &name, first, THREAD_MERGED);
-            }
+            life.tid.store(tid, Ordering::Relaxed);
+            life.lives.store(1, Ordering::Relaxed);
+            fill(life, &name, first, THREAD_ALIVE);
             return;
         }
-        let Some(number) = self.lives.take() else { return };
-        thread.life = number;
+        let merged = (THREAD_LIMIT..used).find(|number| {
+            let life = self.lives.get(*number);
+            life.start_address.load(Ordering::Relaxed) == first.start & NODE_ADDRESS_MASK
+                && text(&life.name) == name
+        });
+        let number = match merged {
+            Some(number) => Some(number),
+            None if used < THREAD_LIMIT + MERGED_THREAD_LIMIT => self.lives.take(),
+            None => None,
+        };
+        // Without a number its totals are counted as lost, one by one.
+        let Some(number) = number else { return };
+        thread.life.number = number;
         let life = self.lives.get(number);
-        life.tid.store(tid, Ordering::Relaxed);
-        life.lives.store(1, Ordering::Relaxed);
-        fill(life, &name, first, THREAD_ALIVE);
+        life.lives.fetch_add(1, Ordering::Relaxed);
+        if merged.is_none() {
+            fill(life, &name, first, THREAD_MERGED);
+        }
     }
 
-    /// The thread ends: its name is looked at once more, what it held back is handed in.
-    pub(crate) fn end(&self, thread: &mut ThreadTally, windows: &WindowTable) {
+    /// The thread ends: its name is looked at once more, what it held back is handed in. `is_gone`: it has ended long
+    /// since, and the caller is another one.
+    pub(crate) fn end(&self, thread: &mut ThreadTally, windows: &WindowTable, is_gone: bool) {
         thread.hand_in(windows);
         while let Some(entered) = thread.nesting.pop() {
-            windows.get(entered.window).depth.fetch_sub(1, Ordering::Relaxed);
+            let window = windows.get(entered.window);
+            window.depth.fetch_sub(1, Ordering::Relaxed);
+            window.ended_by_thread.fetch_add(1, Ordering::Relaxed);
         }
-        if thread.life != 0 && !thread.merged {
-            let life = self.lives.get(thread.life);
-            let mut name = [0; 16];
-            (self.os.thread)(&mut name);
-            set_text(&life.last_name, &name);
+        if thread.life.number != 0 && !thread.life.is_merged {
+            let life = self.lives.get(thread.life.number);
+            if !is_gone {
+                let mut name = [0; 16];
+                (self.os.thread)(&mut name);
+                set_text(&life.last_name, &name);
+            }
             let mut next = life.totals.load(Ordering::Acquire);
             while next != 0 {
                 let total = self.totals.get(next);

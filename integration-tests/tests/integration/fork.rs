@@ -47,3 +47,13 @@ ways! {
     children_by_posix_spawn: "posix_spawn";
     children_by_fork_and_exec: "exec";
 }
+
+#[test]
+#[ignore = "takes minutes"]
+fn programs_started_under_load_a_hundred_times() {
+    for _ in 0..100 {
+        for way in ["exec", "vfork", "posix_spawn"] {
+            children_made_by(way);
+        }
+    }
+}

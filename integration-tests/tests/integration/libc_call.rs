@@ -39,9 +39,9 @@ fn what_the_c_library_allocates_is_its_callers() {
     let run = || Run::new(&scratch, ["./libc_calls", "lines"]);
     let counter = Counter::build();
     let program = scratch.path("libc_calls");
-    let witness = |run: Run, name: &str| counter.witness(run, name, Path::new(&program));
-    let (plain, alone) = witness(run().unrecorded(), "alone");
-    let (recorded, behind) = witness(run(), "behind");
+    let witness = |run: Run| counter.witness(run, Path::new(&program));
+    let (plain, alone) = witness(run().unrecorded());
+    let (recorded, behind) = witness(run());
     assert_eq!((recorded.code, &recorded.stdout), (plain.code, &plain.stdout), "{}", recorded.stderr);
     // The recorder calls `realloc` where the program calls `reallocarray`, as the C library does.
     assert_eq!(behind, alone, "the allocator saw other calls");

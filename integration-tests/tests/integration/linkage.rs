@@ -151,13 +151,13 @@ fn other_preloaded_libraries() {
 
     let counter = Counter::build();
     let program = scratch.path("program");
-    let (outcome, behind) = counter.witness(Run::new(&scratch, ["./program"]), "behind", &program);
+    let (outcome, behind) = counter.witness(Run::new(&scratch, ["./program"]), &program);
     check_windows(&outcome, "counter");
     // By weak functions: the header's look-up allocates where there is no recorder.
     program::build(&scratch, "late_bound.c", "late", &["-O1", "-Wl,-z,lazy"]);
     let run = || Run::new(&scratch, ["./late"]);
-    let (_, alone) = counter.witness(run().unrecorded(), "alone", &scratch.path("late"));
-    let (_, behind_late) = counter.witness(run(), "late", &scratch.path("late"));
+    let (_, alone) = counter.witness(run().unrecorded(), &scratch.path("late"));
+    let (_, behind_late) = counter.witness(run(), &scratch.path("late"));
     assert_eq!((behind_late.allocations(), &behind_late), (5, &alone));
     let in_windows: u64 = WINDOWS.iter().map(|(_, calls)| calls).sum();
     assert_eq!(behind.allocations(), in_windows + 1, "the windows and the output's buffer");

@@ -80,3 +80,11 @@ fn libraries_that_take_each_others_place_while_threads_allocate() {
 fn libraries_that_take_each_others_place_unwatched() {
     run(3, false);
 }
+
+#[test]
+#[ignore = "takes minutes"]
+fn libraries_that_take_each_others_place_a_hundred_times() {
+    for _ in 0..100 {
+        run(3, true);
+    }
+}

@@ -90,6 +90,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json_status: Option<PathBuf>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
+    ///
+    /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     segment_dir: Option<PathBuf>,
     /// Print nothing but errors.

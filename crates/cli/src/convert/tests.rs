@@ -43,6 +43,7 @@ fn window(kind: read::WindowKind) -> read::Window {
         iteration_calls: 0,
         crossed_ends: 1,
         stray_ends: 2,
+        ended_by_thread: 3,
         peak_bytes: 99,
         recorders: 1,
         lost: 6,
@@ -135,7 +136,7 @@ fn rows_windows_and_images_keep_what_they_say() {
     );
     assert_eq!((row.entries, row.first_entry, row.last_entry), (Some(2), Some(1), Some(4)));
     let window = &profile.windows[0];
-    assert_eq!((window.crossed_ends, window.stray_ends, window.lost), (1, 2, 6));
+    assert_eq!((window.crossed_ends, window.stray_ends, window.ended_by_thread, window.lost), (1, 2, 3, 6));
     assert_eq!((window.peak_bytes, window.peak_uncertainty_bytes), (Some(99), 0));
     let image = &profile.images[0];
     assert_eq!((image.label.as_str(), image.path.as_str()), ("\\xffbench", "/bin/\\xffbench"));

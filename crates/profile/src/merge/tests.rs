@@ -227,10 +227,12 @@ fn facts_of_windows_are_added() {
     let mut first = run(10, &[]);
     let window = &mut first.windows[0];
     (window.crossed_ends, window.stray_ends, window.lost, window.unfinished) = (1, 2, 3, true);
+    window.ended_by_thread = 4;
     let mut second = run(20, &[]);
     second.windows[0].iterations_told = false;
     let window = merge(vec![second, first]).unwrap().windows.remove(0);
     assert_eq!((window.crossed_ends, window.stray_ends, window.lost, window.unfinished), (1, 2, 3, true));
+    assert_eq!(window.ended_by_thread, 4);
     assert!(window.iterations_told);
 }
 

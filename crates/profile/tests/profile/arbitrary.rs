@@ -226,7 +226,7 @@ fn stack() -> impl Strategy<Value = Stack> {
 fn window() -> impl Strategy<Value = Window> {
     let kind = select(vec![WindowKind::Process, WindowKind::Thread, WindowKind::Automatic]);
     let flags = (any::<bool>(), any::<bool>());
-    let numbers = [any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()];
+    let numbers = prop::collection::vec(any::<u64>(), 7);
     (text(), any::<usize>(), kind, flags, numbers, prop::option::of(any::<u64>())).prop_map(
         |(name, image, kind, (iterations_told, unfinished), numbers, peak_bytes)| Window {
             name,
@@ -241,13 +241,14 @@ fn window() -> impl Strategy<Value = Window> {
             peak_bytes,
             peak_uncertainty_bytes: numbers[4],
             lost: numbers[5],
+            ended_by_thread: numbers[6],
             ..Window::default()
         },
     )
 }
 
 fn losses() -> impl Strategy<Value = Losses> {
-    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 12).prop_map(|values| Losses {
+    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 13).prop_map(|values| Losses {
         reentrant: values[0],
         table_full: values[1],
         thread: values[2],
@@ -260,6 +261,7 @@ fn losses() -> impl Strategy<Value = Losses> {
         thread_totals: values[9],
         images: values[10],
         damaged: values[11],
+        stray_resumes: values[12],
     })
 }
 

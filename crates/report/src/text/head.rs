@@ -92,6 +92,10 @@ fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
     if window.stray_ends > 0 {
         notes.push(format!("{} while it was not open", counted(window.stray_ends, "end", "ends")));
     }
+    if window.ended_by_thread > 0 {
+        let entries = counted(window.ended_by_thread, "entry", "entries");
+        notes.push(format!("{entries} closed by the thread's end"));
+    }
     if window.lost > 0 {
         let lost = counted(window.lost, "more allocation", "more allocations");
         notes.push(format!("{lost} whose stack was not recorded"));

@@ -1,4 +1,4 @@
-//! The thread-local word pair, by the initial-exec model.
+//! The thread-local words, by the initial-exec model.
 //!
 //! Not `thread_local!`: in a shared library that goes through `__tls_get_addr`, which may call `malloc`.
 #![expect(unsafe_code, reason = "thread-local storage by hand")]
@@ -13,19 +13,19 @@ global_asm!(
     ".hidden heaptally_local",
     ".globl heaptally_local",
     ".type heaptally_local,@tls_object",
-    ".size heaptally_local,16",
+    ".size heaptally_local,48",
     "heaptally_local:",
-    ".zero 16",
+    ".zero 48",
     ".popsection",
 );
 
-const _: () = assert!(size_of::<Local>() == 16);
+const _: () = assert!(size_of::<Local>() == 48 && align_of::<Local>() == 16);
 
 /// The calling thread's [`Local`]; all zero in a new thread.
 #[inline]
 pub(crate) fn local() -> *mut Local {
     let local;
-    // SAFETY: reads the thread pointer and a relocated constant; the sum is the thread's own 16 bytes.
+    // SAFETY: reads the thread pointer and a relocated constant; the sum is the thread's own bytes.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + heaptally_local@GOTTPOFF]",
