@@ -6,6 +6,7 @@ mod cases_c;
 mod cases_d;
 mod cases_e;
 mod cases_r;
+mod diff;
 mod exact;
 mod exec;
 mod fork;

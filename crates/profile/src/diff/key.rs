@@ -3,11 +3,13 @@
 //! A key is a function's normal name and its file, an allocation function, or a place without a name. Keys are in the
 //! order of their texts, so that they do not depend on which profile is which.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use super::DiffOptions;
 use super::file::{FileId, Files};
-use super::name::{normal_name, without_generics};
+use super::name::{normal_name, similarity, without_generics};
 use crate::call_site::CallSites;
 use crate::frame::{Frame, file_name, location_frames};
 use crate::model::{FrameKind, FunctionId, LocationId, Profile};
@@ -44,6 +46,20 @@ pub(super) struct Known {
     pub(super) on: [bool; 2],
     /// Whether its code is shared with functions of other names.
     pub(super) is_folded: bool,
+    /// The first key with its name: the same in every file.
+    plain: Key,
+    /// Whether its name, in whatever file, occurs in the base, and in the change.
+    name_on: [bool; 2],
+}
+
+/// Similarities that were asked for. Not shown: only a memory.
+#[derive(Default)]
+struct Similarities(RefCell<HashMap<(Key, Key), f64>>);
+
+impl fmt::Debug for Similarities {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Similarities")
+    }
 }
 
 /// The frames of both profiles.
@@ -53,6 +69,7 @@ pub(super) struct Keys {
     known: Vec<Known>,
     /// By side and location.
     items: [Vec<Vec<Item>>; 2],
+    similarities: Similarities,
 }
 
 const NAMED: u8 = 0;
@@ -125,7 +142,24 @@ impl Keys {
                 .map(|at| location_frames(profile, at).map(&mut item).collect())
                 .collect()
         });
-        Self { meanings, known, items }
+        let mut keys = Self { meanings, known, items, similarities: Similarities::default() };
+        keys.join_names();
+        keys
+    }
+
+    /// Finds the keys that differ in their file only; they stand beside each other.
+    fn join_names(&mut self) {
+        let mut first = 0;
+        while first < self.meanings.len() {
+            let same = |at: &usize| self.is_same_name(first as Key, *at as Key);
+            let end = first + 1 + (first + 1..self.meanings.len()).take_while(same).count();
+            let run = self.known.get_mut(first..end).unwrap_or_default();
+            let name_on = [0, 1].map(|side| run.iter().any(|known| known.on[side]));
+            for known in run {
+                (known.plain, known.name_on) = (first as Key, name_on);
+            }
+            first = end;
+        }
     }
 
     /// The frames of a location.
@@ -153,6 +187,18 @@ impl Keys {
     /// Whether it occurs in one profile only.
     pub(super) fn is_one_sided(&self, key: Key) -> bool {
         self.known.get(key as usize).is_some_and(|known| known.on != [true, true])
+    }
+
+    /// What stands for a key when files are not looked at; `None` where one side alone has a function of that name.
+    pub(super) fn shared_name(&self, key: Key) -> Option<Key> {
+        self.known.get(key as usize).filter(|known| known.name_on == [true, true]).map(|known| known.plain)
+    }
+
+    /// How much alike two names are, from 0 to 1.
+    pub(super) fn similarity(&self, a: Key, b: Key) -> f64 {
+        let pair = (a.min(b), a.max(b));
+        let mut known = self.similarities.0.borrow_mut();
+        *known.entry(pair).or_insert_with(|| similarity(self.name(pair.0), self.name(pair.1)))
     }
 
     pub(super) fn is_folded(&self, key: Key) -> bool {

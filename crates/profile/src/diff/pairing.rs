@@ -4,7 +4,7 @@
 //! groups of equal rows ─1─▶ equal stacks
 //!        │ left over
 //!        ├─2─▶ equal but for library frames: same call site, callers and allocation function
-//!        ├─3─▶ alignment: the best of all possible pairs
+//!        ├─3─▶ alignment: the best of all possible pairs; first among stacks whose shared functions are the same
 //!        └─4─▶ joined: what one side of a pair has too much, and the other side of another one
 //! ```
 //!
@@ -16,9 +16,9 @@
 //!
 //! Nothing depends on which side is the base: where an order matters, that of the stacks' texts is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::alignment::{ALIKE, fit};
+use super::alignment::{ALIKE, Budget, fit};
 use super::assignment::{Edge, assign};
 use super::candidate::candidates;
 use super::key::Key;
@@ -53,7 +53,9 @@ pub(super) fn pair(sides: Sides<'_, '_>) -> Vec<Pair> {
         matcher.by_callers(&mut left, &mut made, true);
         matcher.by_callers(&mut left, &mut made, false);
         let apart = matcher.set_apart(&mut left);
-        matcher.by_alignment(&mut left, &mut made);
+        matcher.by_shared_functions(&mut left, &mut made);
+        let paired = matcher.by_alignment(&left, &mut made);
+        take_out(&mut left, &paired);
         add_alone(&mut made, &left);
         matcher.join(&mut made);
         add_alone(&mut made, &apart);
@@ -114,15 +116,16 @@ struct Matcher<'a, 'p> {
     groups: &'a [Vec<Group>; 2],
     /// Of the groups that were looked at.
     shapes: [BTreeMap<usize, Shape>; 2],
+    budget: Budget,
 }
 
 impl<'a, 'p> Matcher<'a, 'p> {
     fn new(sides: Sides<'a, 'p>, groups: &'a [Vec<Group>; 2]) -> Self {
-        Self { sides, groups, shapes: [BTreeMap::new(), BTreeMap::new()] }
+        Self { sides, groups, shapes: [BTreeMap::new(), BTreeMap::new()], budget: Budget::new() }
     }
 
     fn shape(&mut self, side: usize, group: usize) -> Shape {
-        let Self { sides, groups, shapes } = self;
+        let Self { sides, groups, shapes, .. } = self;
         let made = || match groups[side].get(group) {
             Some(group) => sides.readers[side].shape(sides.views[side], group),
             None => Shape::default(),
@@ -190,7 +193,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
         }
         let mut apart = [Vec::new(), Vec::new()];
         for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
-            let names = [0, 1].map(|side| -> Vec<&str> {
+            let names = [0, 1].map(|side| -> BTreeSet<&str> {
                 let sites = groups[side].iter().filter_map(|&group| self.shape(side, group).keys().next());
                 sites.map(|key| keys.name(key)).collect()
             });
@@ -206,12 +209,34 @@ impl<'a, 'p> Matcher<'a, 'p> {
         apart
     }
 
-    fn by_alignment(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
+    /// Aligns stacks that are the same in the functions whose names both sides have.
+    fn by_shared_functions(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
+        let keys = self.sides.readers[0].keys;
+        type Place = (Entry, Vec<Option<Key>>);
+        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
+        for side in [0, 1] {
+            for &group in &left[side] {
+                let shape = self.shape(side, group);
+                let mut shared: Vec<Option<Key>> = shape.keys().map(|key| keys.shared_name(key)).collect();
+                shared.dedup_by(|a, b| a.is_none() && b.is_none());
+                places.entry((shape.entry, shared)).or_default()[side].push(group);
+            }
+        }
+        let mut paired = [BTreeSet::new(), BTreeSet::new()];
+        for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
+            let of_place = self.by_alignment(&groups, made);
+            paired.iter_mut().zip(of_place).for_each(|(paired, more)| paired.extend(more));
+        }
+        take_out(left, &paired);
+    }
+
+    /// Aligns groups; returns those that are paired.
+    fn by_alignment(&mut self, of: &[Vec<usize>; 2], made: &mut Vec<Made>) -> [BTreeSet<usize>; 2] {
         let shapes: [Vec<Shape>; 2] =
-            [0, 1].map(|side| left[side].iter().map(|&at| self.shape(side, at)).collect());
+            [0, 1].map(|side| of[side].iter().map(|&at| self.shape(side, at)).collect());
         // Which side is the first one follows from the stacks.
         let texts = |side: usize| -> Vec<&[Key]> {
-            left[side].iter().filter_map(|&at| Some(&*self.groups[side].get(at)?.keys)).collect()
+            of[side].iter().filter_map(|&at| Some(&*self.groups[side].get(at)?.keys)).collect()
         };
         let first = usize::from(texts(1) < texts(0));
         let second = 1 - first;
@@ -220,9 +245,9 @@ impl<'a, 'p> Matcher<'a, 'p> {
         let mut edges = Vec::new();
         for (at, other) in candidates(keys, &shapes[first], &shapes[second]) {
             let (Some(a), Some(b)) = (shapes[first].get(at), shapes[second].get(other)) else { continue };
-            let Some(fit) = fit(keys, a, b) else { continue };
+            let Some(fit) = fit(keys, a, b, &mut self.budget) else { continue };
             let counts = |side: usize, at: usize| {
-                left[side].get(at).map_or_else(Counts::default, |&group| self.counts(side, &[group]))
+                of[side].get(at).map_or_else(Counts::default, |&group| self.counts(side, &[group]))
             };
             let likeness = self.likeness(first, [counts(first, at), counts(second, other)]);
             // A pair more is no reason to make bad ones.
@@ -235,22 +260,19 @@ impl<'a, 'p> Matcher<'a, 'p> {
             };
             fits.insert((at, other), how);
         }
-        let mut is_left = [0, 1].map(|side| vec![true; left[side].len()]);
+        let mut paired = [BTreeSet::new(), BTreeSet::new()];
         for (at, other) in assign(&edges) {
             let how = fits.get(&(at, other)).copied().unwrap_or(How::Inlining);
             let mut groups = [Vec::new(), Vec::new()];
             for (side, at) in [(first, at), (second, other)] {
-                if let (Some(&group), Some(is_left)) = (left[side].get(at), is_left[side].get_mut(at)) {
+                if let Some(&group) = of[side].get(at) {
                     groups[side].push(group);
-                    *is_left = false;
+                    paired[side].insert(group);
                 }
             }
             made.push(Made { groups, how });
         }
-        for side in [0, 1] {
-            let mut is_left = is_left[side].iter();
-            left[side].retain(|_| is_left.next().copied().unwrap_or(true));
-        }
+        paired
     }
 
     /// How much alike counts are, as far as it may decide: blocks of the same size, and then as many of them.
@@ -288,6 +310,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
         let shapes: [Vec<Shape>; 2] =
             [0, 1].map(|side| givers[side].iter().map(|&(_, group)| self.shape(side, group)).collect());
         let keys = self.sides.readers[0].keys;
+        let mut budget = Budget::new();
         // How much would be left of what is too much, and how bad the fit is; who they are.
         let mut possible: Vec<((u64, f64), [usize; 2])> = Vec::new();
         for (base, change) in candidates(keys, &shapes[0], &shapes[1]) {
@@ -299,7 +322,8 @@ impl<'a, 'p> Matcher<'a, 'p> {
             if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]]) {
                 continue;
             }
-            let Some(fit) = fit(keys, a, b).filter(|fit| !fit.site_renamed) else { continue };
+            let fit = fit(keys, a, b, &mut budget).filter(|fit| !fit.site_renamed);
+            let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();
             possible.push(((left, 1.0 - fit.quality), both));
@@ -334,6 +358,12 @@ impl<'a, 'p> Matcher<'a, 'p> {
             made[into].how = how.unwrap_or(How::Inlining).max(How::Inlining);
         }
         made.retain(|made| made.groups.iter().any(|groups| !groups.is_empty()));
+    }
+}
+
+fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
+    for (left, paired) in left.iter_mut().zip(paired) {
+        left.retain(|group| !paired.contains(group));
     }
 }
 
