@@ -152,7 +152,7 @@ fn c19_another_crate_hash_is_no_difference() {
             let mangling = format!("-C symbol-mangling-version={version} -Z unstable-options");
             let mangling = if version == "legacy" { &mangling } else { "-C symbol-mangling-version=v0" };
             let built = format!(
-                "RUSTC_BOOTSTRAP=1 rustc -O -g -C metadata={metadata} {mangling} -o R01 \"$PWD/R01.rs\" 2>&1"
+                "RUSTC_BOOTSTRAP=1 rustc --edition 2024 -O -g -C metadata={metadata} {mangling} -o R01 \"$PWD/R01.rs\" 2>&1"
             );
             scratch[at].shell(&built);
         }
@@ -337,7 +337,7 @@ fn d03_very_many_stacks_are_compared_in_seconds() {
         + "int main(void) { return begin(); }\n";
     for (name, text) in [("same", &text), ("renamed", &renamed), ("called", &called)] {
         fs::create_dir_all(scratch.path(name)).unwrap();
-        scratch.write(format!("{name}/D03.c"), text);
+        scratch.write(&format!("{name}/D03.c"), text);
         let build = case.build.replace("-o D03 D03.c", &format!("-o {name}.run {name}/D03.c"));
         scratch.shell(&build);
         let change = record(&scratch, &format!("{name}.run"));

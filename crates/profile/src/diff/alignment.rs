@@ -40,19 +40,24 @@ const FARTHEST_SITE: usize = 8;
 const MAX_CELLS: usize = 1 << 16;
 
 /// How much may still be compared in all: frames times frames. What comes later is no pair.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget(usize);
+#[derive(Debug)]
+pub(super) struct Budget {
+    cells: usize,
+    /// Memory of the latest alignment, for the next one.
+    costs: Vec<f64>,
+    ways: Vec<Way>,
+}
 
 impl Budget {
     /// About a second.
     pub(super) fn new() -> Self {
-        Self(1 << 27)
+        Self { cells: 1 << 27, costs: Vec::new(), ways: Vec::new() }
     }
 
     fn take(&mut self, cells: usize) -> bool {
-        match self.0.checked_sub(cells) {
+        match self.cells.checked_sub(cells) {
             Some(rest) if cells <= MAX_CELLS => {
-                self.0 = rest;
+                self.cells = rest;
                 true
             }
             _ => false,
@@ -222,7 +227,7 @@ fn exchange(keys: &Keys, a: &Item, b: &Item) -> f64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Both,
     A,
     B,
@@ -263,8 +268,11 @@ fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2], budget: &mut Bud
         item.map_or(NEVER, |item| gap(keys, item, inner.as_ref(), outer.as_ref()))
     };
     let columns = width + 1;
-    let mut costs = vec![0.0_f64; (height + 1) * columns];
-    let mut ways = vec![Way::Both; (height + 1) * columns];
+    let Budget { costs, ways, .. } = budget;
+    costs.clear();
+    costs.resize((height + 1) * columns, 0.0);
+    ways.clear();
+    ways.resize((height + 1) * columns, Way::Both);
     for i in 0..=height {
         for j in 0..=width {
             if i == 0 && j == 0 {

@@ -4,10 +4,11 @@
 //! order of their texts, so that they do not depend on which profile is which.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::DiffOptions;
+use super::bare;
 use super::file::{FileId, Files};
 use super::name::{normal_name, similarity, without_generics};
 use crate::call_site::CallSites;
@@ -52,9 +53,17 @@ pub(super) struct Known {
     name_on: [bool; 2],
 }
 
-/// Similarities that were asked for. Not shown: only a memory.
-#[derive(Default)]
-struct Similarities(RefCell<HashMap<(Key, Key), f64>>);
+/// Similarities that were asked for, the latest ones. Not shown: only a memory.
+struct Similarities(RefCell<Vec<((Key, Key), f64)>>);
+
+impl Similarities {
+    /// A power of two.
+    const LEN: usize = 1 << 12;
+
+    fn new() -> Self {
+        Self(RefCell::new(vec![((Key::MAX, Key::MAX), 0.0); Self::LEN]))
+    }
+}
 
 impl fmt::Debug for Similarities {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,12 +89,13 @@ const NAMELESS: u8 = 3;
 impl Keys {
     pub(super) fn new(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2], options: &DiffOptions) -> Self {
         let files = Files::new(profiles);
-        let names = profiles.map(|profile| Names::new(profile, options));
+        let mut names = profiles.map(|profile| normal_names(profile, options));
+        bare::shorten(profiles, &mut names, &files);
         let ambiguous = ambiguous(profiles, &names, &files);
         let same_build = same_builds(profiles);
         let of = |rank, name: String| Meaning { rank, name, file: FileId::UNKNOWN };
         let named = |side: usize, function: FunctionId| {
-            let name = names[side].get(function);
+            let name = names[side].get(function).map_or("", String::as_str);
             let file = profiles[side].functions.get(function).map_or("", |function| &function.file);
             let is_told = !file.is_empty() && ambiguous.contains(name);
             let file = if is_told { files.id(side, file) } else { FileId::UNKNOWN };
@@ -142,7 +152,7 @@ impl Keys {
                 .map(|at| location_frames(profile, at).map(&mut item).collect())
                 .collect()
         });
-        let mut keys = Self { meanings, known, items, similarities: Similarities::default() };
+        let mut keys = Self { meanings, known, items, similarities: Similarities::new() };
         keys.join_names();
         keys
     }
@@ -197,8 +207,16 @@ impl Keys {
     /// How much alike two names are, from 0 to 1.
     pub(super) fn similarity(&self, a: Key, b: Key) -> f64 {
         let pair = (a.min(b), a.max(b));
-        let mut known = self.similarities.0.borrow_mut();
-        *known.entry(pair).or_insert_with(|| similarity(self.name(pair.0), self.name(pair.1)))
+        let place = (pair.0.wrapping_mul(0x9e37_79b9) ^ pair.1) as usize % Similarities::LEN;
+        let mut memory = self.similarities.0.borrow_mut();
+        match memory.get_mut(place) {
+            Some((known, similarity)) if *known == pair => *similarity,
+            Some(entry) => {
+                *entry = (pair, similarity(self.name(pair.0), self.name(pair.1)));
+                entry.1
+            }
+            None => similarity(self.name(pair.0), self.name(pair.1)),
+        }
     }
 
     pub(super) fn is_folded(&self, key: Key) -> bool {
@@ -211,29 +229,22 @@ fn frames_of(profile: &Profile) -> impl Iterator<Item = Frame<'_>> {
 }
 
 /// The normal names of a profile's functions.
-struct Names(Vec<String>);
-
-impl Names {
-    fn new(profile: &Profile, options: &DiffOptions) -> Self {
-        let normal = |name: &str| match (normal_name(name), options.fold_generics) {
-            (name, true) => without_generics(&name),
-            (name, false) => name,
-        };
-        Self(profile.functions.iter().map(|function| normal(&function.name)).collect())
-    }
-
-    fn get(&self, function: usize) -> &str {
-        self.0.get(function).map_or("", String::as_str)
-    }
+fn normal_names(profile: &Profile, options: &DiffOptions) -> Vec<String> {
+    let normal = |name: &str| match (normal_name(name), options.fold_generics) {
+        (name, true) => without_generics(&name),
+        (name, false) => name,
+    };
+    profile.functions.iter().map(|function| normal(&function.name)).collect()
 }
 
 /// The names that functions in several files have: there the file tells them apart.
-fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Names; 2], files: &Files) -> BTreeSet<&'n str> {
+fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Vec<String>; 2], files: &Files) -> BTreeSet<&'n str> {
     let mut files_of: BTreeMap<&str, BTreeSet<FileId>> = BTreeMap::new();
     for (side, profile) in profiles.into_iter().enumerate() {
         for (at, function) in profile.functions.iter().enumerate() {
             if !function.file.is_empty() {
-                files_of.entry(names[side].get(at)).or_default().insert(files.id(side, &function.file));
+                let Some(name) = names[side].get(at) else { continue };
+                files_of.entry(name).or_default().insert(files.id(side, &function.file));
             }
         }
     }
