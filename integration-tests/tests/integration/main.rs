@@ -9,6 +9,7 @@ mod cases_r;
 mod child;
 mod child_program;
 mod consumer;
+mod diff;
 mod entry_point;
 mod exact;
 mod exec;

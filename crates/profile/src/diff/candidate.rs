@@ -6,6 +6,8 @@
 //! work grows as the stacks do; what is missed is a stack that differs from its counterpart near both ends and in shared
 //! functions.
 
+use std::rc::Rc;
+
 use super::key::{Key, Keys};
 use super::stack::Shape;
 
@@ -17,7 +19,7 @@ const NEIGHBOURS: usize = 4;
 const FARTHEST: usize = 32;
 
 /// Pairs of indices, each once, in ascending order.
-pub(super) fn candidates(keys: &Keys, left: &[Shape], right: &[Shape]) -> Vec<(usize, usize)> {
+pub(super) fn candidates(keys: &Keys, left: &[Rc<Shape>], right: &[Rc<Shape>]) -> Vec<(usize, usize)> {
     if left.len().saturating_mul(right.len()) <= ALL_PAIRS {
         return (0..left.len()).flat_map(|at| (0..right.len()).map(move |other| (at, other))).collect();
     }
@@ -39,11 +41,11 @@ pub(super) fn candidates(keys: &Keys, left: &[Shape], right: &[Shape]) -> Vec<(u
 
 fn neighbours(
     order: &dyn Fn(&Shape) -> Vec<Key>,
-    left: &[Shape],
-    right: &[Shape],
+    left: &[Rc<Shape>],
+    right: &[Rc<Shape>],
     pairs: &mut Vec<(usize, usize)>,
 ) {
-    let of = |side: usize, shapes: &[Shape]| {
+    let of = |side: usize, shapes: &[Rc<Shape>]| {
         shapes.iter().enumerate().map(|(at, shape)| (order(shape), at, side)).collect::<Vec<_>>()
     };
     let mut all = of(0, left);

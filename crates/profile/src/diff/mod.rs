@@ -32,6 +32,7 @@
 
 mod alignment;
 mod assignment;
+mod bare;
 mod candidate;
 mod condition;
 mod entry;
