@@ -24,8 +24,10 @@
 //! | another name that is alike (similarity from 0.6 on) | 0.3 + 1.2 × (1 − similarity) |
 //! | any other name | never |
 //!
-//! A difference that occurs again in a stack, as in a recursion, costs a tenth. Frames that one side alone has where the other alone has others cost 0.3 more, and 0.03 for each two that follow. What concerns the call site costs twice as much, but for the first two. The sum may be 0.6, and 0.3 for each frame that both have, be it in
-//! another file, the call site included, and 0.5 where the call sites are the same; else the stacks are no pair.
+//! A difference that occurs again in a stack, as in a recursion, costs a tenth. Frames that one side alone has where the
+//! other alone has others cost 0.3 more, and 0.03 for each two that follow. What concerns the call site costs twice as
+//! much, but for the first two. The sum may be 0.6, and 0.3 for each frame that both have, be it in another file, the call
+//! site included, and 0.5 where the call sites are the same; else the stacks are no pair.
 
 use std::collections::BTreeSet;
 
@@ -65,6 +67,9 @@ impl Budget {
     }
 }
 
+/// Larger parts that differ in names only are compared place by place: there is hardly a better way, and it takes far less
+/// time.
+const FEW_CELLS: usize = 256;
 /// Of a difference that occurs again, so much counts.
 const AGAIN: f64 = 0.1;
 /// What it costs that two frames stand in one place, each on one side only.
@@ -243,6 +248,33 @@ struct Aligned {
     ways: Vec<Way>,
 }
 
+/// What it costs that each frame stands for the one at its place; `None` unless those that differ are functions that one
+/// side alone has. Counts the frames that are the same.
+fn in_place(keys: &Keys, a: &[Item], b: &[Item], shared: &mut usize) -> Option<f64> {
+    let mut seen: Vec<(Key, Key)> = Vec::new();
+    let (mut cost, mut same) = (0.0, 0);
+    for (a, b) in a.iter().zip(b) {
+        if a.key == b.key {
+            same += 1;
+            continue;
+        }
+        let is_exchanged = keys.is_one_sided(a.key) && keys.is_one_sided(b.key);
+        let own = if is_exchanged { exchange(keys, a, b) } else { NEVER };
+        if own >= NEVER {
+            return None;
+        }
+        same += usize::from(keys.is_same_name(a.key, b.key));
+        if seen.contains(&(a.key, b.key)) {
+            cost += own * AGAIN;
+        } else {
+            seen.push((a.key, b.key));
+            cost += own;
+        }
+    }
+    *shared += same;
+    Some(cost)
+}
+
 /// Aligns what lies outside of the first frames of two stacks.
 fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2], budget: &mut Budget) -> Aligned {
     let (all_a, all_b) = (a.get(from[0]..).unwrap_or_default(), b.get(from[1]..).unwrap_or_default());
@@ -254,7 +286,16 @@ fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2], budget: &mut Bud
     let (height, width) = (a_rest.len() - back, b_rest.len() - back);
     let mut aligned =
         Aligned { cost: 0.0, shared: front + back, renamed: false, ways: vec![Way::Both; front] };
-    if !budget.take((height + 1).saturating_mul(width + 1)) {
+    let cells = (height + 1).saturating_mul(width + 1);
+    if cells > FEW_CELLS
+        && height == width
+        && let Some(cost) = in_place(keys, &a_rest[..height], &b_rest[..width], &mut aligned.shared)
+    {
+        aligned.renamed = true;
+        aligned.ways.extend(std::iter::repeat_n(Way::Both, height + back));
+        return Aligned { cost, ..aligned };
+    }
+    if !budget.take(cells) {
         aligned.cost = NEVER;
         return aligned;
     }

@@ -18,9 +18,14 @@ const NEIGHBOURS: usize = 4;
 /// How far neighbours are looked for.
 const FARTHEST: usize = 32;
 
+/// Whether each of so many stacks is compared with each of the other side.
+pub(super) fn are_all_compared(left: usize, right: usize) -> bool {
+    left.saturating_mul(right) <= ALL_PAIRS
+}
+
 /// Pairs of indices, each once, in ascending order.
 pub(super) fn candidates(keys: &Keys, left: &[Rc<Shape>], right: &[Rc<Shape>]) -> Vec<(usize, usize)> {
-    if left.len().saturating_mul(right.len()) <= ALL_PAIRS {
+    if are_all_compared(left.len(), right.len()) {
         return (0..left.len()).flat_map(|at| (0..right.len()).map(move |other| (at, other))).collect();
     }
     let outwards = |shape: &Shape| shape.keys().collect::<Vec<Key>>();

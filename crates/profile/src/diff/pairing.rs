@@ -4,7 +4,8 @@
 //! groups of equal rows ─1─▶ equal stacks
 //!        │ left over
 //!        ├─2─▶ equal but for library frames: same call site, callers and allocation function
-//!        ├─3─▶ alignment: the best of all possible pairs; first among stacks whose shared functions are the same
+//!        ├─3─▶ alignment: the best of all possible pairs; first among stacks whose shared functions are the same (of very
+//!        │     many stacks also without the places of the others among them)
 //!        └─4─▶ joined: what one side of a pair has too much, and the other side of another one
 //! ```
 //!
@@ -23,7 +24,7 @@ use std::rc::Rc;
 
 use super::alignment::{ALIKE, Budget, fit};
 use super::assignment::{Edge, assign};
-use super::candidate::candidates;
+use super::candidate::{self, candidates};
 use super::key::Key;
 use super::name::similarity;
 use super::rate::{difference, iterations};
@@ -62,7 +63,10 @@ pub(super) fn pair(sides: Sides<'_, '_>) -> Vec<Pair> {
             made.append(&mut library);
         }
         let apart = matcher.set_apart(&mut left);
-        matcher.by_shared_functions(&mut left, &mut made);
+        matcher.by_shared_functions(&mut left, &mut made, true);
+        if !candidate::are_all_compared(left[0].len(), left[1].len()) {
+            matcher.by_shared_functions(&mut left, &mut made, false);
+        }
         for (left, held) in left.iter_mut().zip(held) {
             left.extend(held);
             left.sort_unstable();
@@ -294,8 +298,9 @@ impl<'a, 'p> Matcher<'a, 'p> {
         apart
     }
 
-    /// Aligns stacks that are the same in the functions whose names both sides have.
-    fn by_shared_functions(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
+    /// Aligns stacks that are the same in the functions whose names both sides have; with or without the places of the
+    /// others among them.
+    fn by_shared_functions(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>, with_places: bool) {
         let keys = self.sides.readers[0].keys;
         type Place = (Entry, Vec<Option<Key>>);
         let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
@@ -303,7 +308,11 @@ impl<'a, 'p> Matcher<'a, 'p> {
             for &group in &left[side] {
                 let shape = self.shape(side, group);
                 let mut shared: Vec<Option<Key>> = shape.keys().map(|key| keys.shared_name(key)).collect();
-                shared.dedup_by(|a, b| a.is_none() && b.is_none());
+                if with_places {
+                    shared.dedup_by(|a, b| a.is_none() && b.is_none());
+                } else {
+                    shared.retain(Option::is_some);
+                }
                 places.entry((shape.entry.clone(), shared)).or_default()[side].push(group);
             }
         }

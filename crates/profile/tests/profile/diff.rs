@@ -372,6 +372,29 @@ fn unrelated_stacks_are_no_pair() {
     assert_eq!(entries(&diff).len(), 2);
 }
 
+/// More than are all compared with each other: every way down a tree, with another name for what calls itself in it, or
+/// with one more caller.
+#[test]
+fn very_many_stacks_are_paired_although_all_of_them_differ() {
+    let tree = |walk: &str, callers: &str| {
+        let stack = |path: usize| {
+            let steps = (0..10).map(|at| if path >> at & 1 == 0 { "left" } else { "right" });
+            steps.map(|step| format!("{walk} {step} ")).collect::<String>()
+        };
+        (0..1024).map(|path| format!("1 8 malloc leaf {}{callers}\n", stack(path))).collect::<String>()
+    };
+    let base = tree("visit", "main");
+    for (change, how) in [(tree("descend", "main"), "renamed"), (tree("visit", "begin main"), "inlining")] {
+        let (base, change) = (profile(1, &base), profile(1, &change));
+        let diff = compare(&base, &change);
+        let pairing = diff.windows[0].pairing;
+        assert_eq!(entries(&diff), [""; 0], "{how}");
+        assert_eq!(pairing.unchanged, 1024, "{how}");
+        let by = if how == "renamed" { pairing.renamed } else { pairing.inlining };
+        assert_eq!(by, 1024, "{how}: {pairing:?}");
+    }
+}
+
 #[test]
 fn recursion_and_instances_fold_by_option() {
     let base = "3 8 malloc visit visit visit main\n 2 8 malloc push<u8> main";
