@@ -13,9 +13,9 @@ mod measure;
 mod table;
 mod workload;
 
+use crate::process;
 use measure::Run;
 use serde_json::{Value, json};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use workload::{Workload, Workspace};
@@ -83,7 +83,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<(), String> {
     let options = parse(words)?;
     let heaptally = match options.heaptally {
         Some(path) => path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?,
-        None => workload::build_heaptally()?,
+        None => process::build_heaptally()?,
     };
     let workspace = Workspace::new()?;
     let workloads = workload::all(&workspace)?;
@@ -188,14 +188,4 @@ impl Series {
             "runs": self.runs.iter().map(Run::to_json).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Where a relative path of this workspace lies.
-fn in_workspace(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-/// The cargo that runs this task.
-fn cargo() -> String {
-    env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
