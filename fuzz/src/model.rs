@@ -100,6 +100,7 @@ pub fn profile(bytes: &mut Unstructured<'_>) -> Result<Profile> {
         frees_from_before: number(bytes)?,
         exit_code: bytes.arbitrary()?,
         repeats: runs,
+        ..Environment::default()
     };
     Ok(profile)
 }

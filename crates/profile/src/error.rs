@@ -155,6 +155,17 @@ pub enum Error {
         /// What those before have.
         expected: String,
     },
+    /// Recordings whose numbers are no measure for one another.
+    #[error(
+        "profiles that cannot be compared: the base has {base}, the change {change}\n\
+         compare recordings of one kind"
+    )]
+    Incomparable {
+        /// What the base counted.
+        base: &'static str,
+        /// What the change counted.
+        change: &'static str,
+    },
     /// A line of a rule file cannot be understood.
     #[error("rule file line {line}: {reason}")]
     Rule {

@@ -1,7 +1,4 @@
 //! `heaptally diff` of real programs that were built twice.
-//!
-//! **Planted**: the programs `planted.*` have lines that can hold one allocation more. Each is planted in turn; the other
-//! build has other optimisation, lies in another folder, and its lines are moved. The first entry has to be that line.
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
@@ -9,14 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use integration_tests::case::Case;
-use integration_tests::program;
 use integration_tests::run::{Run, heaptally_output};
 use integration_tests::scratch::Scratch;
 use integration_tests::tool;
 use serde_json::Value;
 
 /// Records a program; the profile lies in its folder.
-fn record(scratch: &Scratch, program: &str) -> PathBuf {
+pub(crate) fn record(scratch: &Scratch, program: &str) -> PathBuf {
     let profile = scratch.path(format!("{program}.pb.gz"));
     let outcome = Run::new(scratch, [format!("./{program}")]).profile(&profile).without_frames().run();
     assert_eq!(outcome.code, 0, "{program}: {}", outcome.stderr);
@@ -24,7 +20,7 @@ fn record(scratch: &Scratch, program: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn call(base: &Path, change: &Path, options: &[&str]) -> (i32, String, String) {
+pub(crate) fn call(base: &Path, change: &Path, options: &[&str]) -> (i32, String, String) {
     let mut words = vec!["diff".as_ref(), base.as_os_str(), change.as_os_str()];
     words.extend(options.iter().map(std::ffi::OsStr::new));
     let (code, output, errors) = heaptally_output(words);
@@ -33,17 +29,17 @@ fn call(base: &Path, change: &Path, options: &[&str]) -> (i32, String, String) {
 
 /// The diff's document.
 #[track_caller]
-fn diff(base: &Path, change: &Path) -> Value {
+pub(crate) fn diff(base: &Path, change: &Path) -> Value {
     let (code, json, errors) = call(base, change, &["--json"]);
     assert_eq!(code, 0, "{errors}");
     serde_json::from_str(&json).unwrap()
 }
 
 /// An entry: allocations more per iteration, its kind, the call site's function and line.
-type Found = (f64, String, String, u64);
+pub(crate) type Found = (f64, String, String, u64);
 
 /// The entries of the only window.
-fn entries(diff: &Value) -> Vec<Found> {
+pub(crate) fn entries(diff: &Value) -> Vec<Found> {
     let windows = diff["windows"].as_array().unwrap();
     let [window] = &windows[..] else { panic!("{} windows", windows.len()) };
     let entry = |entry: &Value| {
@@ -56,7 +52,7 @@ fn entries(diff: &Value) -> Vec<Found> {
 }
 
 #[track_caller]
-fn expect_none(base: &Path, change: &Path) {
+pub(crate) fn expect_none(base: &Path, change: &Path) {
     let found = entries(&diff(base, change));
     assert_eq!(found, [], "{}", call(base, change, &[]).1);
     assert_eq!(call(base, change, &["--exit-code"]).0, 0);
@@ -64,7 +60,7 @@ fn expect_none(base: &Path, change: &Path) {
 }
 
 /// The case, built by its own command and by `other`: the folders, and the profiles in them.
-fn twice(id: &str, other: &str) -> Option<([Scratch; 2], [PathBuf; 2])> {
+pub(crate) fn twice(id: &str, other: &str) -> Option<([Scratch; 2], [PathBuf; 2])> {
     let case = Case::load(id);
     if !tool::have(&[case.compiler()]) {
         return None;
@@ -167,169 +163,6 @@ fn c19_another_crate_hash_is_no_difference() {
     }
 }
 
-/// How a planted program is built.
-struct Language {
-    source: &'static str,
-    /// What is planted.
-    allocation: &'static str,
-    /// The options of the base, and of the change.
-    builds: &'static [[&'static str; 2]],
-}
-
-const C: Language = Language {
-    source: "planted.c",
-    allocation: "sink = malloc(24); free(sink);",
-    builds: &[["-O2", "-O0"], ["-O0", "-O3"], ["-O1", "-O2 -fno-inline"]],
-};
-const CPP: Language = Language {
-    source: "planted.cpp",
-    allocation: "sink = new long[3]; delete[] static_cast<long *>(sink);",
-    builds: &[["-O2", "-O1"], ["-O0", "-O3"], ["-O2", "-O2 -fno-inline"]],
-};
-const RUST: Language = Language {
-    source: "planted.rs",
-    allocation: "std::hint::black_box(Box::new([1_u8; 24]));",
-    builds: &[
-        ["-C opt-level=2", "-C opt-level=3"],
-        ["-C opt-level=0", "-C opt-level=3"],
-        ["-C opt-level=3 -C codegen-units=1", "-C opt-level=1"],
-    ],
-};
-
-impl Language {
-    /// Builds the program, with an allocation at `plant`, and records it.
-    fn record(&self, scratch: &Scratch, name: &str, flags: &str, plant: Option<&str>) -> PathBuf {
-        let text = fs::read_to_string(program::source(self.source)).unwrap();
-        let mut text = match plant {
-            Some(plant) => {
-                let mark = format!("/* plant {plant} */");
-                assert_eq!(text.matches(&mark).count(), 1, "{mark}");
-                text.replace(&mark, self.allocation)
-            }
-            None => text,
-        };
-        if name == "change" {
-            text.insert_str(0, &"\n".repeat(23));
-        }
-        fs::create_dir_all(scratch.path(name)).unwrap();
-        let source = scratch.write(&format!("{name}/{}", self.source), &text);
-        let flags: Vec<&str> = flags.split_whitespace().collect();
-        match self.source.rsplit_once('.').unwrap().1 {
-            "rs" => {
-                let flags = flags.join(" ");
-                let source = source.display();
-                scratch.shell(&format!("rustc -g --edition 2024 {flags} -o {name}.run {source} 2>&1"));
-            }
-            "c" => {
-                program::compile("gcc", &["-std=gnu11"], &source, scratch, &format!("{name}.run"), &flags);
-            }
-            _ => {
-                program::compile("g++", &["-std=c++20"], &source, scratch, &format!("{name}.run"), &flags);
-            }
-        }
-        record(scratch, &format!("{name}.run"))
-    }
-
-    /// The marks of the source, each with its line in the change.
-    fn plants(&self) -> Vec<(String, u64)> {
-        let text = fs::read_to_string(program::source(self.source)).unwrap();
-        let of = |(at, line): (usize, &str)| {
-            let name = line.trim().strip_prefix("/* plant ")?.strip_suffix(" */")?;
-            Some((name.to_owned(), at as u64 + 1 + 23))
-        };
-        text.lines().enumerate().filter_map(of).collect()
-    }
-
-    /// Plants every allocation with every build. Returns how many first entries were right, of how many.
-    fn plant_all(&self, extra: &str, is_hit: impl Fn(&Found, &str, u64) -> bool) -> (usize, usize) {
-        let (mut hits, mut all) = (0, 0);
-        for build in self.builds {
-            let flags = build.map(|flags| format!("{flags} {extra}"));
-            let scratch = Scratch::new();
-            let base = self.record(&scratch, "base", &flags[0], None);
-            let unchanged = self.record(&scratch, "change", &flags[1], None);
-            if extra.is_empty() {
-                expect_none(&base, &unchanged);
-            }
-            for (plant, line) in self.plants() {
-                let change = self.record(&scratch, "change", &flags[1], Some(&plant));
-                let found = entries(&diff(&base, &change));
-                let first = found.first().unwrap_or_else(|| panic!("{plant} with {build:?}: no entry"));
-                all += 1;
-                if is_hit(first, &plant, line) {
-                    hits += 1;
-                } else {
-                    println!("{} {build:?}{extra}: {plant} in line {line}, found {found:?}", self.source);
-                }
-            }
-        }
-        println!("{} {extra}: {hits} of {all}", self.source);
-        (hits, all)
-    }
-
-    /// With debug information every line is found.
-    fn expect_lines(&self) {
-        let is_hit = |(more, _, function, line): &Found, plant: &str, planted: u64| {
-            *more > 0.0 && *line == planted && function.contains(plant)
-        };
-        let (hits, all) = self.plant_all("", is_hit);
-        assert_eq!(hits, all);
-    }
-}
-
-#[test]
-fn the_planted_line_is_found_in_c() {
-    if tool::have(&["gcc"]) {
-        C.expect_lines();
-    }
-}
-
-#[test]
-fn the_planted_line_is_found_in_cpp() {
-    if tool::have(&["g++"]) {
-        CPP.expect_lines();
-    }
-}
-
-#[test]
-fn the_planted_line_is_found_in_rust() {
-    if tool::which("rustc").is_some() {
-        RUST.expect_lines();
-    }
-}
-
-/// Without debug information: the function, or one that called it where it was inlined. At least 95 of 100.
-#[test]
-fn the_planted_function_is_found_by_symbols() {
-    let callers = |plant: &str| -> &[&str] {
-        match plant {
-            "copy" | "push" | "measure" | "drop" => &["words", "parse", "request", "main"],
-            "words" => &["parse", "request", "main"],
-            "parse" => &["request", "main"],
-            "Square" => &["make_unique", "request", "main"],
-            "area" => &["lambda", "each", "total", "request", "main"],
-            "each" => &["total", "request", "main"],
-            "next" => &["tokens", "request", "main"],
-            "render" => &["rendered", "request", "main"],
-            _ => &["request", "main"],
-        }
-    };
-    let is_hit = |(more, _, function, _): &Found, plant: &str, _: u64| {
-        *more > 0.0
-            && (function.contains(plant) || callers(plant).iter().any(|caller| function.contains(caller)))
-    };
-    let (mut hits, mut all) = (0, 0);
-    for (language, compiler, flags) in
-        [(C, "gcc", "-g0"), (CPP, "g++", "-g0"), (RUST, "rustc", "-C debuginfo=0 -C strip=none")]
-    {
-        if tool::which(compiler).is_some() {
-            let (more_hits, more) = language.plant_all(flags, is_hit);
-            (hits, all) = (hits + more_hits, all + more);
-        }
-    }
-    assert!(hits * 100 >= all * 95, "{hits} of {all}");
-}
-
 /// 65,536 stacks on each side: the same ones, then with another name for a function in all of them, then with one more
 /// caller.
 #[test]
@@ -358,4 +191,114 @@ fn d03_very_many_stacks_are_compared_in_seconds() {
         assert_eq!(entries(&diff), [], "{name}");
         assert_eq!(diff["windows"][0]["pairing"]["unchanged"], 65_536, "{name}");
     }
+}
+
+/// Equal differences come out in one order, whatever the program's order was.
+#[test]
+fn d02_ties_have_an_order() {
+    let case = Case::load("D02");
+    if !tool::have(&[case.compiler()]) {
+        return;
+    }
+    let scratch = Scratch::of_case(&case);
+    let of = |name: &str, repeat: &str| {
+        let text = fs::read_to_string(scratch.path("D02.c")).unwrap().replace("malloc(", repeat);
+        scratch.write(&format!("{name}.c"), text);
+        scratch.shell(&format!("gcc -O0 -g -w -o {name}.run {name}.c"));
+        record(&scratch, &format!("{name}.run"))
+    };
+    let (base, change) = (of("base", "malloc("), of("change", "malloc(1), malloc("));
+    let text = call(&base, &change, &["--limit", "0"]).1;
+    for again in 0..3 {
+        let second = record(&scratch, "change.run");
+        assert_eq!(call(&base, &second, &["--limit", "0"]).1, text, "run {again}");
+    }
+    let functions: Vec<String> =
+        entries(&diff(&base, &change)).into_iter().map(|(.., name, _)| name).collect();
+    let mut sorted = functions.clone();
+    sorted.sort();
+    assert_eq!((functions.len(), &functions), (26, &sorted));
+    assert_eq!(entries(&diff(&base, &base)), []);
+}
+
+/// No percentage of nothing, and no number that JSON does not have.
+#[test]
+fn d05_d06_percentages_have_a_base() {
+    let case = Case::load("D01");
+    if !tool::have(&[case.compiler()]) {
+        return;
+    }
+    let scratch = Scratch::of_case(&case);
+    let [base, change] = ["D01", "D01after"].map(|program| record(&scratch, program));
+    for (base, change) in [(&base, &change), (&change, &base)] {
+        let diff = diff(base, change);
+        let window = &diff["windows"][0];
+        assert_eq!(window["allocations"]["percent"], 0.0);
+        for entry in window["entries"].as_array().unwrap() {
+            let allocations = &entry["allocations"];
+            let [base, percent] = ["base", "percent"].map(|name| &allocations[name]);
+            assert_eq!(percent.is_null(), base == 0, "{entry}");
+            if entry["kind"] == "gone" {
+                assert_eq!(percent, -100.0, "{entry}");
+            }
+        }
+    }
+    let same = &diff(&base, &base)["windows"][0];
+    assert_eq!(
+        (&same["allocations"]["delta_per_iteration"], &same["bytes"]["percent"]),
+        (&0.0.into(), &0.0.into())
+    );
+}
+
+/// What two callees grew by is what their caller grew by.
+#[test]
+fn d07_callers_grow_with_what_they_call() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.write(
+        "p.c",
+        "#include <stdlib.h>\nvoid *volatile sink;\n#define NI __attribute__((noinline))\n\
+         NI void a(void) { free(sink = malloc(8)); __asm__ volatile(\"\"); }\n\
+         NI void b(void) { free(sink = malloc(8)); __asm__ volatile(\"nop\"); }\n\
+         NI void p(void) { for (int i = 0; i < N; i++) { a(); b(); } }\n\
+         int main(void) { p(); return 0; }\n",
+    );
+    let of = |name: &str, times: u32| {
+        scratch.shell(&format!("gcc -O1 -g -DN={times} -o {name} p.c"));
+        record(&scratch, name)
+    };
+    let (base, change) = (of("few", 10), of("many", 30));
+    let tree = call(&base, &change, &["--tree"]).1;
+    let line = |name: &str| {
+        let found = tree.lines().find(|line| line.split_whitespace().last() == Some(name));
+        found
+            .map(|line| line.split_whitespace().take(4).map(str::to_owned).collect::<Vec<_>>())
+            .unwrap_or_default()
+    };
+    assert_eq!(line("p"), ["20", "60", "+40", "+320"], "{tree}");
+    assert_eq!(
+        (line("a"), line("b")),
+        (["10", "30", "+20", "+160"].map(str::to_owned).to_vec(), line("a")),
+        "{tree}"
+    );
+}
+
+/// Names of 20 KB, paths that are no text, and a program whose file is gone: nothing differs, and comments stay short.
+#[test]
+fn names_and_paths_of_any_kind_are_compared() {
+    for (id, other) in [
+        ("C11", "gcc -O0 -g -w -fomit-frame-pointer -DOTHER -o C11 C11.c"),
+        ("C13", "g++ -O1 -g -std=c++17 -o C13 C13.cpp"),
+        ("C16", "gcc -O1 -g -o C16 C16.c"),
+    ] {
+        let Some((_scratch, [base, change])) = twice(id, other) else { return };
+        expect_none(&base, &change);
+        assert!(call(&base, &change, &["--format", "markdown"]).1.len() < 60_000, "{id}");
+    }
+    let case = Case::load("C15");
+    let scratch = [Scratch::of_case(&case), Scratch::of_case(&case)];
+    let profiles = [0, 1].map(|at| record(&scratch[at], "C15"));
+    expect_none(&profiles[0], &profiles[1]);
 }

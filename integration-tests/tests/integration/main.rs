@@ -10,6 +10,8 @@ mod child;
 mod child_program;
 mod consumer;
 mod diff;
+mod diff_form;
+mod diff_planted;
 mod entry_point;
 mod exact;
 mod exec;

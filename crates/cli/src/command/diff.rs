@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::diff::{DiffOptions, diff, level};
 use heaptally_profile::view::Sort;
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
@@ -13,7 +13,8 @@ use heaptally_report::{
 use regex::Regex;
 
 use crate::command::report::read;
-use crate::exit::REGRESSION;
+use crate::exit::{Failure, REGRESSION, UNREADABLE};
+use crate::message::quote;
 use crate::selection::{SelectionArgs, project, regex};
 use crate::terminal::{color, print, width};
 
@@ -95,7 +96,11 @@ enum Format {
 impl Diff {
     /// Compares and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let (base, change) = (read(&self.base)?, read(&self.change)?);
+        let (mut base, mut change) = (read(&self.base)?, read(&self.change)?);
+        level(&mut base, &mut change).map_err(|error| {
+            let files = [&self.base, &self.change].map(|file| quote(file).to_string());
+            Failure::new(UNREADABLE, format!("cannot compare {} with {}: {error}", files[0], files[1]))
+        })?;
         let sort = match self.sort {
             SortBy::Count => Sort::Count,
             SortBy::Bytes => Sort::Bytes,

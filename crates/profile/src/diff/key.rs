@@ -237,12 +237,20 @@ fn normal_names(profile: &Profile, options: &DiffOptions) -> Vec<String> {
     profile.functions.iter().map(|function| normal(&function.name)).collect()
 }
 
+/// Whether a linker knows a function by this name all over a program: then it is one, in whatever file the code of a macro
+/// or an included file stands that was expanded in it. Not so names of C, and of C++ what a file has for itself.
+fn is_global(system_name: &str) -> bool {
+    let is_mangled =
+        system_name.starts_with("_ZN") || system_name.starts_with("_R") || system_name.starts_with("$s");
+    is_mangled && !system_name.contains("_GLOBAL__N_")
+}
+
 /// The names that functions in several files have: there the file tells them apart.
 fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Vec<String>; 2], files: &Files) -> BTreeSet<&'n str> {
     let mut files_of: BTreeMap<&str, BTreeSet<FileId>> = BTreeMap::new();
     for (side, profile) in profiles.into_iter().enumerate() {
         for (at, function) in profile.functions.iter().enumerate() {
-            if !function.file.is_empty() {
+            if !function.file.is_empty() && !is_global(&function.system_name) {
                 let Some(name) = names[side].get(at) else { continue };
                 files_of.entry(name).or_default().insert(files.id(side, &function.file));
             }

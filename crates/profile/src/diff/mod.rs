@@ -39,6 +39,7 @@ mod entry;
 mod explain;
 mod file;
 mod key;
+mod level;
 mod line;
 mod name;
 mod pairing;
@@ -55,6 +56,7 @@ use crate::view::{Selection, Sort, View, WindowView};
 
 pub use condition::{Condition, What};
 pub use explain::{Explained, Relation};
+pub use level::level;
 pub use line::LineChange;
 
 /// How profiles are compared.
@@ -242,7 +244,8 @@ pub struct Entry {
     pub counterpart: Option<usize>,
 }
 
-/// Compares two profiles. Both have valid indices; profiles that were read have.
+/// Compares two profiles. Both have valid indices; profiles that were read have. Whether their numbers can be compared,
+/// [`level`] says.
 pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -> Diff<'p> {
     let profiles = [base, change];
     let sites = profiles.map(|profile| CallSites::new(profile, &options.rules));

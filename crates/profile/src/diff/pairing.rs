@@ -12,9 +12,9 @@
 //! 3 is told in [`alignment`](super::alignment), [`candidate`](super::candidate) and [`assignment`](super::assignment).
 //! Counts break ties there, nothing else, and the size of the blocks decides between fits of nearly one quality; only
 //! where there is no debug information, equal counts say more than frames. 4 is for the stack that one inlining decision parts in two: where the base has
-//! more in one pair (or in a stack that is alone) and the change in another, and the two fit, they become one, as long as
-//! both amounts are of one size. One of them has to be alone, unless there is no debug information: with it, two stacks
-//! that both sides have are not one.
+//! more in one pair (or in a stack that is alone) and the change in another, and the two fit, they become one. With debug
+//! information only if both amounts are of one size and one of them is alone: then two stacks that both sides have are
+//! not one, nor is a stack parted in many.
 //!
 //! Nothing depends on which side is the base: where an order matters, that of the stacks' texts is taken.
 
@@ -414,21 +414,21 @@ impl<'a, 'p> Matcher<'a, 'p> {
         let keys = self.sides.readers[0].keys;
         let mut budget = Budget::new();
         // How much would be left of what is too much, and how bad the fit is; who they are.
-        let mut possible: Vec<((u64, f64), [usize; 2])> = Vec::new();
+        let mut possible: Vec<((u64, f64), [usize; 2], bool)> = Vec::new();
         for (base, change) in candidates(keys, &shapes[0], &shapes[1]) {
             let (Some(a), Some(b)) = (shapes[0].get(base), shapes[1].get(change)) else { continue };
             let both = [givers[0][base].0, givers[1][change].0];
             let is_alone = both.iter().any(|&at| made[at].how == How::Alone);
             let is_known = [a, b].iter().all(|shape| shape.user.first().is_some_and(|site| site.has_source));
             // Where inlined functions are known, equal stacks on both sides are no accident.
-            if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]]) {
+            if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]], is_known) {
                 continue;
             }
             let fit = fit(keys, a, b, &mut budget).filter(|fit| !fit.site_renamed);
             let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();
-            possible.push(((left, 1.0 - fit.quality), both));
+            possible.push(((left, 1.0 - fit.quality), both, is_known));
         }
         let text = |at: usize, side: usize| {
             let group = made[at].groups[side].first().and_then(|&at| self.groups[side].get(at));
@@ -438,16 +438,16 @@ impl<'a, 'p> Matcher<'a, 'p> {
             let (a, b) = (text(both[0], 0), text(both[1], 1));
             (a.min(b), a.max(b))
         };
-        possible.sort_by(|(a, of_a), (b, of_b)| {
+        possible.sort_by(|(a, of_a, _), (b, of_b, _)| {
             let costs = a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
             costs.then_with(|| texts(*of_a).cmp(&texts(*of_b))).then(of_a.cmp(of_b))
         });
         // Who was joined with whom: the one that is further to the front.
         let mut more = more;
         let mut joined: Vec<usize> = (0..made.len()).collect();
-        for (_, both) in possible {
+        for (_, both, is_known) in possible {
             let [a, b] = both.map(|at| root(&mut joined, at));
-            if a == b || !can_join(more[a], more[b]) {
+            if a == b || !can_join(more[a], more[b], is_known) {
                 continue;
             }
             let (into, from) = if more[a].unsigned_abs() >= more[b].unsigned_abs() { (a, b) } else { (b, a) };
@@ -469,10 +469,11 @@ fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
     }
 }
 
-/// Whether one has too much of what the other has too little of, and both of one size.
-fn can_join(a: i128, b: i128) -> bool {
+/// Whether one has too much of what the other has too little of; and both of one size, where inlined functions are known:
+/// there a stack is not parted in many.
+fn can_join(a: i128, b: i128, is_known: bool) -> bool {
     let (small, large) = (a.unsigned_abs().min(b.unsigned_abs()), a.unsigned_abs().max(b.unsigned_abs()));
-    a.signum() == -b.signum() && small.saturating_mul(2) >= large
+    a.signum() == -b.signum() && (!is_known || small.saturating_mul(2) >= large)
 }
 
 fn root(parents: &mut [usize], mut at: usize) -> usize {

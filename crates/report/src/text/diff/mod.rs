@@ -220,12 +220,18 @@ pub(crate) fn words(condition: &Condition) -> String {
         What::Libc => "another C library",
         What::Allocator => "another allocator",
         What::Compilers => "other compilers",
-        What::Recorder => "another heaptally",
+        What::Recorder => "another recorder",
         What::Lifetimes => {
             return format!(
                 "blocks were {base} in the base, {change} in the change: only allocations are compared"
             );
         }
+        What::Bytes => {
+            return format!(
+                "bytes were {base} in the base, {change} in the change: only counts are compared"
+            );
+        }
+        What::Sampling => "other sampling",
         What::Incomplete => "allocations without a whole stack",
     };
     format!("{what}: {base} in the base, {change} in the change")
