@@ -231,16 +231,23 @@ impl Bench {
         let base_program = base.program("")?;
         let base_profiles = base.record(&self.heaptally, &base_program)?;
         let said = succeed(&mut Command::new(&base_program))?;
+        let base_calls = self.counter.allocations(&[base_program.display().to_string()])?;
+        let mut calls = base_calls;
         for (build, how, at) in [(&alike, [how[0], how[0]], 0), (&change, how, 1)] {
             let program = build.program("")?;
             if succeed(&mut Command::new(&program))? != said {
                 return Err("base and change say different things".to_owned());
             }
             let profiles = build.record(&self.heaptally, &program)?;
+            calls = self.counter.allocations(&[program.display().to_string()])?;
+            if calls != base_calls {
+                println!(
+                    "  built with {}, it calls {calls} times where the base calls {base_calls} times",
+                    how[1]
+                );
+            }
             self.compare_unchanged(how, [&base_profiles, &profiles], &mut score.unchanged[at])?;
         }
-        let program = change.program("")?;
-        let calls = self.counter.allocations(&[program.display().to_string()])?;
         Ok(Pair { how, change, base_profiles, calls })
     }
 

@@ -203,8 +203,9 @@ fn d02_ties_have_an_order() {
     let scratch = Scratch::of_case(&case);
     let of = |name: &str, repeat: &str| {
         let text = fs::read_to_string(scratch.path("D02.c")).unwrap().replace("malloc(", repeat);
-        scratch.write(&format!("{name}.c"), text);
-        scratch.shell(&format!("gcc -O0 -g -w -o {name}.run {name}.c"));
+        fs::create_dir_all(scratch.path(name)).unwrap();
+        scratch.write(&format!("{name}/D02.c"), text);
+        scratch.shell(&format!("gcc -O0 -g -w -o {name}.run {name}/D02.c"));
         record(&scratch, &format!("{name}.run"))
     };
     let (base, change) = (of("base", "malloc("), of("change", "malloc(1), malloc("));

@@ -156,7 +156,7 @@ fn git_bisect_finds_the_commit() {
     }
     scratch.shell(&format!("export {path}; {git} checkout -q HEAD~6 && make -s -B bench && heaptally run -q -o good.pb.gz -- ./bench"));
     let said = scratch.shell(&format!(
-        "export {path}; {git} checkout -q main && {git} bisect start -q HEAD HEAD~6 && {git} bisect run sh bisect.sh 2>&1; {git} show -s --format='found: %s' refs/bisect/bad"
+        "export {path}; {git} checkout -q main && {git} bisect start HEAD HEAD~6 && {git} bisect run sh bisect.sh 2>&1; {git} show -s --format='found: %s' refs/bisect/bad"
     ));
     assert!(said.contains("found: name grows"), "{said}");
 }

@@ -351,6 +351,19 @@ fn equal_static_names_in_two_files_are_two() {
     assert_eq!(diff.windows[0].pairing.other_site, 1);
 }
 
+/// What a macro expands to has the macro's file; a name that is one for the linker is one function.
+#[test]
+fn a_macro_in_another_file_is_no_other_function() {
+    for name in ["_ZN1a1fE", "_RNvC1a1f"] {
+        let of = |file: &str| format!("3 8 malloc {name}@/p/{file}:1 main@/p/main.rs:2");
+        let (base, change) = (of("src/f.rs"), of("src/macros.rs"));
+        expect((1, &base), (1, &change), &[]);
+    }
+    let of = |file: &str| format!("3 8 malloc _ZN12_GLOBAL__N_11fEv@/p/{file}:1 main@/p/main.cc:2");
+    let (base, change) = (profile(1, &of("a.cc")), profile(1, &of("b.cc")));
+    assert_eq!(entries(&compare(&base, &change)).len(), 2);
+}
+
 #[test]
 fn one_stack_that_inlining_parts_in_two_is_one() {
     let base = "10 8 malloc parse walk run main";
@@ -455,6 +468,20 @@ fn one_stack_can_be_asked_for() {
     let change = profile(1, "2 8 malloc f main\n 2 8 malloc g main");
     let options = DiffOptions { stack: vec![regex::Regex::new("^g$").unwrap()], ..DiffOptions::default() };
     assert_eq!(entries(&diff(&base, &change, &options)), ["1 More g:0"]);
+    // A window of one side is a difference for its own stacks only.
+    let mut other = profile(1, "1 8 malloc f main");
+    other.windows[0].name = "other".into();
+    assert!(diff(&base, &other, &options).differs());
+    assert!(!diff(&other, &other, &options).differs());
+    let mut second = base.clone();
+    second.windows.push(other.windows[0].clone());
+    let f = second.rows.iter().position(|row| second.stacks[row.stack].locations.len() == 3).unwrap();
+    second.rows.push(Row { window: 1, ..second.rows[f].clone() });
+    let by = |pattern: &str| {
+        let stack = vec![regex::Regex::new(pattern).unwrap()];
+        diff(&base, &second, &DiffOptions { stack, ..DiffOptions::default() }).differs()
+    };
+    assert_eq!(["^f$", "^g$"].map(by).iter().filter(|differs| **differs).count(), 1);
 }
 
 #[test]
