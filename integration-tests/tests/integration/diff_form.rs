@@ -125,7 +125,7 @@ fn git_bisect_finds_the_commit() {
     let script =
         readme.split("```").find_map(|block| block.strip_prefix("sh\n# bisect.sh")).expect("the script");
     let scratch = Scratch::new();
-    scratch.write("bisect.sh", script.replace("Parser::name", "^name$"));
+    scratch.write("bisect.sh", format!("#{}", script.replace("Parser::name", "'^name$'")));
     let source = |name: &str, other: &str, tail: &str| {
         format!(
             "#include <stdlib.h>\nvoid *volatile sink;\n#define NI __attribute__((noinline))\n\

@@ -44,26 +44,38 @@ impl Frame {
 
     /// Whether it belongs to a language's own library, by its name: nobody planted anything there.
     fn is_library(&self) -> bool {
-        let name = self
-            .function
-            .trim_start_matches(['<', '&', '*', '('])
-            .trim_start_matches("dyn ")
-            .trim_start_matches("mut ");
-        ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::", "operator ", "__rust", "__rdl"]
-            .iter()
-            .any(|start| name.starts_with(start))
-            || self
-                .function
-                .split(" as ")
-                .next()
-                .is_some_and(|head| head.starts_with('<') && !head.contains("::"))
-            || self.function.contains("void std::")
-            || self.function.contains(" std::__")
+        let name = own_name(&self.function).trim_start_matches(['<', '&', '*', '(']);
+        let name = name.trim_start_matches("dyn ").trim_start_matches("mut ");
+        let starts =
+            ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::", "operator new", "__rust", "__rdl"];
+        let is_builtin = || {
+            let head = self.function.split(" as ").next().unwrap_or_default();
+            head.starts_with('<') && !head.contains("::") && self.function.contains(" as ")
+        };
+        starts.iter().any(|start| name.starts_with(start)) || is_builtin()
     }
 
     fn is_at(&self, file: &str, line: u64) -> bool {
         self.line == line && self.file.ends_with(file)
     }
+}
+
+/// A name without what C++ writes around it: the type that is returned, and parameters.
+fn own_name(function: &str) -> &str {
+    let (mut depth, mut start) = (0_usize, 0);
+    if function.starts_with('<') {
+        return function;
+    }
+    for (at, character) in function.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => return function.get(start..at).unwrap_or(function),
+            ' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    function.get(start..).unwrap_or(function)
 }
 
 fn json(heaptally: &Path, words: &[&std::ffi::OsStr]) -> Result<Value, String> {
@@ -127,4 +139,26 @@ pub(crate) fn holders(
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_their_own_names() {
+        for (function, is_library) in [
+            ("n::lexer<n::json<std::__cxx11::string> >::scan(std::__cxx11::string const&)", false),
+            ("void std::vector<int, std::allocator<int> >::push_back(int&&)", true),
+            ("std::map<int, n::a>::find(int)", true),
+            ("std::string n::name(int)", false),
+            ("<alloc::vec::Vec<T> as a::B>::f", true),
+            ("<a::B as core::fmt::Debug>::fmt", false),
+            ("<str as alloc::borrow::ToOwned>::to_owned", true),
+            ("driver::work", false),
+        ] {
+            let frame = Frame { function: function.to_owned(), ..Frame::default() };
+            assert_eq!(frame.is_library(), is_library, "{function}");
+        }
+    }
 }
