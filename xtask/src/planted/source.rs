@@ -265,7 +265,9 @@ fn cpp_function(declaration: &[u8]) -> Option<String> {
     let name: String = name.chars().rev().collect();
     let is_block =
         ["if", "for", "while", "switch", "catch", "namespace", "do", "else"].contains(&name.as_str());
-    let is_constant = text.split_whitespace().any(|word| ["constexpr", "consteval"].contains(&word));
+    // Also where a macro says it.
+    let lower = text.to_ascii_lowercase();
+    let is_constant = lower.contains("constexpr") || lower.contains("consteval");
     match (is_block, is_constant || name.is_empty()) {
         (true, _) => None,
         (false, true) => Some(String::new()),

@@ -38,7 +38,7 @@ const fn package(
     Subject { name, version, language: Language::Cpp, features, sources, is_known: false }
 }
 
-/// A text engine, a parser, a serialiser, a map, an async executor; two parsers and a formatter in C++.
+/// A text engine, a parser, a serialiser, a map, an async executor; a parser and a formatter in C++.
 pub(crate) const SUBJECTS: [Subject; 10] = [
     krate("regex-lite", "0.1.9", ""),
     krate("pulldown-cmark", "0.13.6", ", default-features = false, features = [\"html\"]"),
@@ -46,8 +46,11 @@ pub(crate) const SUBJECTS: [Subject; 10] = [
     krate("fst", "0.4.7", ""),
     krate("async-executor", "1.14.1", ""),
     package("nlohmann-json3-dev", "3.11.2-2", "", "nlohmann"),
-    package("rapidjson-dev", "1.1.0+dfsg2-7.1", "-DRAPIDJSON_HAS_STDSTRING=1", "rapidjson"),
     package("libfmt-dev", "9.1.0+ds1-2", "-DFMT_HEADER_ONLY=1", "fmt"),
+    Subject {
+        is_known: true,
+        ..package("rapidjson-dev", "1.1.0+dfsg2-7.1", "-DRAPIDJSON_HAS_STDSTRING=1", "rapidjson")
+    },
     Subject { is_known: true, ..krate("serde_json", "1.0.154", "") },
     Subject { is_known: true, ..krate("indexmap", "2.14.2", "") },
 ];

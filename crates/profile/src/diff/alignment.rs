@@ -20,6 +20,7 @@
 //! | … any other | 0.9 |
 //! | the same name in another file | 0.2 |
 //! | functions with shared code (folded by the linker) | 0.1 |
+//! | instances of one generic function, of which one side has but one (folded by an optimiser) | 0.2 |
 //! | a name that only one side has for one that only the other side has | 1 − 0.7 × similarity |
 //! | another name that is alike (similarity from 0.6 on) | 0.3 + 1.2 × (1 − similarity) |
 //! | any other name | never |
@@ -167,6 +168,9 @@ fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
     if keys.is_folded(first_a.key) && keys.is_folded(first_b.key) {
         ways.push(([0, 0], 0.2, false));
     }
+    if keys.are_folded_instances(first_a.key, first_b.key) {
+        ways.push(([0, 0], 0.4, false));
+    }
     if keys.is_same_name(first_a.key, first_b.key) {
         ways.push(([0, 0], 0.4, true));
     } else if keys.are_named(first_a.key, first_b.key)
@@ -220,6 +224,9 @@ fn exchange(keys: &Keys, a: &Item, b: &Item) -> f64 {
     }
     if keys.is_folded(a.key) && keys.is_folded(b.key) {
         return 0.1;
+    }
+    if keys.are_folded_instances(a.key, b.key) {
+        return 0.2;
     }
     let alike = keys.similarity(a.key, b.key);
     if keys.is_one_sided(a.key) && keys.is_one_sided(b.key) {

@@ -51,6 +51,8 @@ pub(super) struct Known {
     plain: Key,
     /// Whether its name, in whatever file, occurs in the base, and in the change.
     name_on: [bool; 2],
+    /// The first key with its name but for generic arguments; its own where it has none.
+    generic: Key,
 }
 
 /// Similarities that were asked for, the latest ones. Not shown: only a memory.
@@ -154,6 +156,7 @@ impl Keys {
         });
         let mut keys = Self { meanings, known, items, similarities: Similarities::new() };
         keys.join_names();
+        keys.join_instances();
         keys
     }
 
@@ -170,6 +173,25 @@ impl Keys {
             }
             first = end;
         }
+    }
+
+    /// Finds the instances of one generic function.
+    fn join_instances(&mut self) {
+        let mut first: BTreeMap<String, Key> = BTreeMap::new();
+        for (at, (meaning, known)) in self.meanings.iter().zip(&mut self.known).enumerate() {
+            known.generic = at as Key;
+            if meaning.rank == NAMED && meaning.name.contains('<') {
+                known.generic = *first.entry(without_generics(&meaning.name)).or_insert(at as Key);
+            }
+        }
+    }
+
+    /// Whether one may stand for the other because optimisers fold instances of a generic function whose code is the same:
+    /// then one of them is gone from one side.
+    pub(super) fn are_folded_instances(&self, a: Key, b: Key) -> bool {
+        let known = |key: Key| self.known.get(key as usize);
+        let is_generic = known(a).zip(known(b)).is_some_and(|(a, b)| a.generic == b.generic);
+        is_generic && self.is_one_sided(a) != self.is_one_sided(b)
     }
 
     /// The frames of a location.

@@ -364,6 +364,17 @@ fn a_macro_in_another_file_is_no_other_function() {
     assert_eq!(entries(&compare(&base, &change)).len(), 2);
 }
 
+/// An optimiser that folds instances with the same code leaves the name of one.
+#[test]
+fn folded_instances_are_no_difference() {
+    let base = "5 8 malloc grow<A> push<A> main\n 2 8 malloc grow<B> push<B> main";
+    let change = "5 8 malloc grow<B> push<A> main\n 2 8 malloc grow<B> push<B> main";
+    expect((1, base), (1, change), &[]);
+    expect((1, change), (1, base), &[]);
+    let planted = "5 8 malloc grow<B> push<A> main\n 3 8 malloc grow<B> push<B> main";
+    expect((1, base), (1, planted), &["1 More grow<B>:0"]);
+}
+
 #[test]
 fn one_stack_that_inlining_parts_in_two_is_one() {
     let base = "10 8 malloc parse walk run main";
