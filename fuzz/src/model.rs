@@ -155,6 +155,7 @@ fn image(bytes: &mut Unstructured<'_>) -> Result<Image> {
         in_path: bytes.arbitrary()?,
         allocator: text(bytes)?,
         warnings: list(bytes, 2, text)?,
+        ..Image::default()
     })
 }
 

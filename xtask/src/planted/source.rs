@@ -226,6 +226,11 @@ fn cpp_functions(code: &[u8]) -> Vec<Function> {
     let mut start = 0;
     while let Some(byte) = code.get(at) {
         match byte {
+            // A default of a parameter.
+            b'{' if is_open(code.get(start..at).unwrap_or_default()) => {
+                at = end_of_block(code, at);
+                continue;
+            }
             b'{' => match cpp_function(code.get(start..at).unwrap_or_default()) {
                 Some(name) => {
                     if !name.is_empty() {
@@ -245,12 +250,19 @@ fn cpp_functions(code: &[u8]) -> Vec<Function> {
     functions
 }
 
+/// Whether a text ends within round brackets.
+fn is_open(text: &[u8]) -> bool {
+    let count = |bracket: u8| text.iter().filter(|byte| **byte == bracket).count();
+    count(b'(') > count(b')')
+}
+
 /// The name of the function that a text declares; empty where nothing may be added to it; `None`: it is none.
 fn cpp_function(declaration: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(declaration).unwrap_or_default();
     let mut head = text.trim_end();
-    for word in ["const", "noexcept", "override", "final", "mutable"] {
-        head = head.strip_suffix(word).unwrap_or(head).trim_end();
+    let qualifiers = ["const", "noexcept", "override", "final", "mutable"];
+    while let Some(rest) = qualifiers.iter().find_map(|word| head.strip_suffix(word)) {
+        head = rest.trim_end();
     }
     if !head.ends_with(')') {
         return None;
@@ -373,7 +385,7 @@ mod tests {
     fn functions_of_cpp() {
         let text = "#define F(x) \\\n  void f() {}\nnamespace n { class C : B { public: C() : a(1), b(2) { if (x) { } }\n\
                     int get() const noexcept { return 1'000; } constexpr int k() { return 1; } };\n\
-                    template <class T> void put(T t) { for (;;) { } }\nenum E { A };\nint x[] = { 1 };\nconst char *s = R\"x({ void g() {)x\"; }\n";
+                    template <class T> void put(T t, T u = {}) { for (;;) { } }\nenum E { A };\nint x[] = { 1 };\nconst char *s = R\"x({ void g() {)x\"; }\n";
         assert_eq!(names(text, Language::Cpp), ["C", "get", "put"]);
     }
 

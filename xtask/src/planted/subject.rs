@@ -46,7 +46,7 @@ pub(crate) const SUBJECTS: [Subject; 10] = [
     krate("fst", "0.4.7", ""),
     krate("async-executor", "1.14.1", ""),
     package("nlohmann-json3-dev", "3.11.2-2", "", "nlohmann"),
-    package("libfmt-dev", "9.1.0+ds1-2", "-DFMT_HEADER_ONLY=1", "fmt"),
+    package("libfmt-dev", "9.1.0+ds1-2", "-DFMT_HEADER_ONLY=1 -DFMT_CONSTEVAL=", "fmt"),
     Subject {
         is_known: true,
         ..package("rapidjson-dev", "1.1.0+dfsg2-7.1", "-DRAPIDJSON_HAS_STDSTRING=1", "rapidjson")
