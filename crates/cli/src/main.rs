@@ -10,6 +10,7 @@ mod doctor;
 mod elf;
 mod exit;
 mod family;
+mod input;
 mod library;
 mod message;
 mod output;

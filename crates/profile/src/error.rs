@@ -146,7 +146,7 @@ pub enum Error {
     #[error("no profile to merge")]
     NothingToMerge,
     /// Recordings whose numbers cannot stand for one another.
-    #[error("profiles that cannot be merged: {what} is {found} in one, {expected} in another")]
+    #[error("profiles whose numbers do not go together: {what} is {found} in one, {expected} in another")]
     Unlike {
         /// What differs.
         what: &'static str,
