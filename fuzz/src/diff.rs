@@ -1,6 +1,7 @@
 //! What has to hold of every comparison.
 
-use heaptally_profile::diff::{Diff, DiffOptions, WindowDiff, diff, level};
+use heaptally_profile::diff::{Diff, DiffOptions, WindowDiff, diff};
+use heaptally_profile::merge::make_comparable;
 use heaptally_profile::model::Profile;
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{diff_folded, diff_json, diff_markdown};
@@ -23,7 +24,7 @@ pub fn check(mut base: Profile, mut change: Profile, choice: u8) {
     for profile in [&base, &change] {
         assert!(!diff(profile, profile, &diff_options).differs(), "a profile differs from itself");
     }
-    if level(&mut base, &mut change).is_err() {
+    if make_comparable(&mut base, &mut change).is_err() {
         return;
     }
     let there = diff(&base, &change, &diff_options);

@@ -146,7 +146,7 @@ pub enum Error {
     #[error("no profile to merge")]
     NothingToMerge,
     /// Recordings whose numbers cannot stand for one another.
-    #[error("profiles that cannot be merged: {what} is {found} in one, {expected} in another")]
+    #[error("profiles whose numbers do not go together: {what} is {found} in one, {expected} in another")]
     Unlike {
         /// What differs.
         what: &'static str,
@@ -154,17 +154,6 @@ pub enum Error {
         found: String,
         /// What those before have.
         expected: String,
-    },
-    /// Recordings whose numbers are no measure for one another.
-    #[error(
-        "profiles that cannot be compared: the base has {base}, the change {change}\n\
-         compare recordings of one kind"
-    )]
-    Incomparable {
-        /// What the base counted.
-        base: &'static str,
-        /// What the change counted.
-        change: &'static str,
     },
     /// A line of a rule file cannot be understood.
     #[error("rule file line {line}: {reason}")]

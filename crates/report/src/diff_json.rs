@@ -120,7 +120,6 @@ impl<'a> ConditionReport<'a> {
             What::Compilers => "compilers",
             What::Recorder => "recorder",
             What::Lifetimes => "lifetimes",
-            What::Bytes => "bytes",
             What::Sampling => "sampling",
             What::Incomplete => "incomplete",
         };

@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use heaptally_profile::diff::{DiffOptions, diff, level};
+use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::merge::make_comparable;
 use heaptally_profile::view::Sort;
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
@@ -97,10 +98,7 @@ impl Diff {
     /// Compares and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let (mut base, mut change) = (read(&self.base)?, read(&self.change)?);
-        level(&mut base, &mut change).map_err(|error| {
-            let files = [&self.base, &self.change].map(|file| quote(file).to_string());
-            Failure::new(UNREADABLE, format!("cannot compare {} with {}: {error}", files[0], files[1]))
-        })?;
+        make_comparable(&mut base, &mut change).map_err(|error| self.refuse(&error))?;
         let sort = match self.sort {
             SortBy::Count => Sort::Count,
             SortBy::Bytes => Sort::Bytes,
@@ -148,5 +146,10 @@ impl Diff {
         std::mem::forget(diff);
         std::mem::forget((base, change));
         Ok(if self.exit_code && differs { REGRESSION } else { 0 })
+    }
+
+    fn refuse(&self, error: &heaptally_profile::Error) -> Failure {
+        let (base, change) = (quote(&self.base), quote(&self.change));
+        Failure::new(UNREADABLE, format!("cannot compare {change} with {base}: {error}"))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::frame::file_name;
-use crate::model::{Capture, Metric, Profile};
+use crate::model::{Capture, Profile};
 
 /// Something that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,6 @@ pub enum What {
     Recorder,
     /// Whether blocks were followed: what one side alone knows is not compared.
     Lifetimes,
-    /// Whether bytes were measured: what one side alone knows is not compared.
-    Bytes,
     /// How allocations were sampled.
     Sampling,
     /// How many allocations were lost, or have a stack that was cut.
@@ -47,7 +45,6 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
     let unlike =
         |what: What, values: [String; 2]| (values[0] != values[1]).then_some(Condition { what, values });
     let lifetimes = |followed: bool| if followed { "followed" } else { "not followed" }.to_owned();
-    let measured = |known: bool| if known { "measured" } else { "not measured" }.to_owned();
     [
         known(What::Architecture, environments.map(|of| of.architecture.clone())),
         known(What::Libc, environments.map(|of| of.libc.clone())),
@@ -55,7 +52,6 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
         known(What::Compilers, environments.map(|of| of.compilers.join(", "))),
         known(What::Recorder, environments.map(|of| of.recorder.clone())),
         unlike(What::Lifetimes, environments.map(|of| lifetimes(of.lifetimes))),
-        unlike(What::Bytes, environments.map(|of| measured(of.knows(Metric::Bytes)))),
         unlike(
             What::Sampling,
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),

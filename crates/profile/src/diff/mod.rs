@@ -39,7 +39,6 @@ mod entry;
 mod explain;
 mod file;
 mod key;
-mod level;
 mod line;
 mod name;
 mod pairing;
@@ -56,7 +55,6 @@ use crate::view::{RowView, Selection, Sort, View, WindowView};
 
 pub use condition::{Condition, What};
 pub use explain::{Explained, Relation};
-pub use level::level;
 pub use line::LineChange;
 
 /// How profiles are compared.
@@ -245,7 +243,7 @@ pub struct Entry {
 }
 
 /// Compares two profiles. Both have valid indices; profiles that were read have. Whether their numbers can be compared,
-/// [`level`] says.
+/// [`make_comparable`](crate::merge::make_comparable) says.
 pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -> Diff<'p> {
     let profiles = [base, change];
     let sites = profiles.map(|profile| CallSites::new(profile, &options.rules));

@@ -116,6 +116,12 @@ pub fn read_with_limit(bytes: &[u8], limit_bytes: u64) -> Result<Imported, Error
     }
 }
 
+/// Whether a beginning can be that of an unpacked pprof profile: its fields are that far what they can be. It tells a
+/// file that is worth to be read from one that has no end.
+pub fn is_pprof_beginning(beginning: &[u8]) -> bool {
+    own::begins_well(beginning)
+}
+
 fn unrecognized(content: &[u8]) -> Error {
     const SHOWN: usize = 32;
     let mut names: Vec<&str> = TEXTS.iter().map(|importer| importer.name).collect();

@@ -50,6 +50,7 @@ mod wire;
 mod write;
 
 pub use read::{MAX_BYTES, read, read_with_limit};
+pub(crate) use wire::begins_well;
 pub use write::{write, write_at};
 
 use prost::Message as _;

@@ -250,10 +250,7 @@ fn exit_code(bench: &Bench) {
         let sampling = "one in 512 KiB".to_owned();
         profile.environment.origin = Some(Origin { sampling, ..Origin::default() });
     });
-    bench
-        .call(&["diff", "sampled.pb.gz", "base.pb.gz"])
-        .expect(4)
-        .says(&["sampled.pb.gz", "a sample of the allocations"]);
+    bench.call(&["diff", "sampled.pb.gz", "base.pb.gz"]).expect(4).says(&["sampled.pb.gz", "the sampling"]);
     bench.call(&["diff", "sampled.pb.gz", "sampled.pb.gz"]).expect(0);
     bench.sandbox.write("text.pb.gz", "no profile", 0o644);
     bench.call(&["diff", "text.pb.gz", "base.pb.gz"]).expect(4).says(&["not a profile"]);
