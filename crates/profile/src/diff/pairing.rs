@@ -424,7 +424,9 @@ impl<'a, 'p> Matcher<'a, 'p> {
             if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]], is_known) {
                 continue;
             }
-            let fit = fit(keys, a, b, &mut budget).filter(|fit| !fit.site_renamed);
+            // In the order of the stacks, whichever is the base's.
+            let (first, second) = if a.user_order(b).is_le() { (a, b) } else { (b, a) };
+            let fit = fit(keys, first, second, &mut budget).filter(|fit| !fit.site_renamed);
             let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();
@@ -434,8 +436,13 @@ impl<'a, 'p> Matcher<'a, 'p> {
             let group = made[at].groups[side].first().and_then(|&at| self.groups[side].get(at));
             group.map_or(&[][..], |group| &*group.keys)
         };
+        // With how much each has too much, or too little.
         let texts = |both: [usize; 2]| {
-            let (a, b) = (text(both[0], 0), text(both[1], 1));
+            let of = |side: usize| {
+                let at = both[side];
+                (text(at, side), more[at].unsigned_abs(), bytes[at].unsigned_abs())
+            };
+            let (a, b) = (of(0), of(1));
             (a.min(b), a.max(b))
         };
         possible.sort_by(|(a, of_a, _), (b, of_b, _)| {
@@ -443,7 +450,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
             costs.then_with(|| texts(*of_a).cmp(&texts(*of_b))).then(of_a.cmp(of_b))
         });
         // Who was joined with whom: the one that is further to the front.
-        let mut more = more;
+        let mut more = more.clone();
         let mut joined: Vec<usize> = (0..made.len()).collect();
         for (_, both, is_known) in possible {
             let [a, b] = both.map(|at| root(&mut joined, at));

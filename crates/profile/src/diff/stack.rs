@@ -1,5 +1,6 @@
 //! Stacks as they are compared: of the frames what tells a place in the program, and where its call site is.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::DiffOptions;
@@ -139,6 +140,12 @@ impl Shape {
 
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         self.user.iter().map(|item| item.key)
+    }
+
+    /// The order of two stacks, by all that an alignment looks at.
+    pub(super) fn user_order(&self, other: &Self) -> Ordering {
+        let all = |item: &Item| (item.key, item.inlined, item.has_source, item.listed, item.entry);
+        self.user.iter().map(all).cmp(other.user.iter().map(all)).then(self.callee.cmp(&other.callee))
     }
 }
 
