@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod diff;
 pub mod elf;
 pub mod message;
 pub mod model;

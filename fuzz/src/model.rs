@@ -100,6 +100,7 @@ pub fn profile(bytes: &mut Unstructured<'_>) -> Result<Profile> {
         frees_from_before: number(bytes)?,
         exit_code: bytes.arbitrary()?,
         repeats: runs,
+        ..Environment::default()
     };
     Ok(profile)
 }
@@ -154,6 +155,7 @@ fn image(bytes: &mut Unstructured<'_>) -> Result<Image> {
         in_path: bytes.arbitrary()?,
         allocator: text(bytes)?,
         warnings: list(bytes, 2, text)?,
+        ..Image::default()
     })
 }
 

@@ -2,25 +2,27 @@
 //!
 //! ```text
 //! cargo xtask bench [--rounds N] [--heaptally PATH] [--json FILE]
+//! cargo xtask bench diff [--rounds N] [--heaptally PATH]
 //! ```
 //!
 //! Without `--heaptally` the command is built first. Each round runs every workload once in every mode, beginning with
 //! another mode each time, so that a slow spell of the machine meets all of them. The results are printed as Markdown
 //! tables, medians with minimum and maximum; `--json` keeps every single run.
 
+mod diff;
 mod machine;
 mod measure;
 mod table;
 mod workload;
 
+use crate::process;
 use measure::Run;
 use serde_json::{Value, json};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use workload::{Workload, Workspace};
 
-const USAGE: &str = "usage: cargo xtask bench [--rounds N] [--heaptally PATH] [--json FILE]";
+const USAGE: &str = "usage: cargo xtask bench [diff] [--rounds N] [--heaptally PATH] [--json FILE]";
 /// Pairs of the two runs whose memory is compared.
 const MEMORY_PAIRS: [u64; 2] = [1_000_000, 10_000_000];
 
@@ -80,12 +82,18 @@ struct Options {
 
 /// Runs the comparison and prints it.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut words = words.peekable();
+    let is_diff = words.next_if(|word| word == "diff").is_some();
     let options = parse(words)?;
     let heaptally = match options.heaptally {
         Some(path) => path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?,
-        None => workload::build_heaptally()?,
+        None => process::build_heaptally()?,
     };
     let workspace = Workspace::new()?;
+    if is_diff {
+        print!("{}", diff::run(&heaptally, options.rounds, &workspace)?);
+        return Ok(());
+    }
     let workloads = workload::all(&workspace)?;
     let mut modes = vec![Mode::Native, Mode::Heaptally, Mode::HeaptallyNoLifetimes];
     if machine::has("heaptrack") {
@@ -188,14 +196,4 @@ impl Series {
             "runs": self.runs.iter().map(Run::to_json).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Where a relative path of this workspace lies.
-fn in_workspace(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-/// The cargo that runs this task.
-fn cargo() -> String {
-    env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }

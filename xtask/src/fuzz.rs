@@ -21,10 +21,11 @@ const USAGE: &str = "usage: cargo xtask fuzz [--seconds N] [TARGET…]";
 /// A target's name, and its longest input in bytes.
 type Target = (&'static str, u32);
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 9] = [
     ("profile_read", 16 << 10),
     ("profile_message", 16 << 10),
     ("profile_model", 8 << 10),
+    ("diff", 8 << 10),
     ("segment_read", 8 << 10),
     ("symbolize", 32 << 10),
     ("program", 32 << 10),

@@ -11,6 +11,7 @@ mod doctor;
 mod elf;
 mod exit;
 mod family;
+mod input;
 mod library;
 mod message;
 mod other_allocator;
@@ -44,6 +45,7 @@ enum Subcommands {
     Run(command::run::Run),
     Report(command::report::Report),
     Diff(command::diff::Diff),
+    Merge(command::merge::Merge),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Completions(command::completions::Completions),
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Subcommands::Run(run) => run.run(),
         Subcommands::Report(report) => report.run(),
         Subcommands::Diff(diff) => diff.run(),
+        Subcommands::Merge(merge) => merge.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Completions(completions) => completions.run(),

@@ -1,5 +1,5 @@
-//! The files of a run, its profile and its status: found writable before the program starts, written whole or not at
-//! all.
+//! The files that commands write, the profile and the status of a run and the sum of profiles: found writable before
+//! anything is done, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, UNREADABLE};
 use crate::message::quote;
 
 /// What is written, as messages name it.
@@ -18,6 +18,8 @@ pub(crate) enum Content {
     Profile,
     /// What became of program and recorder, `--json-status`.
     Status,
+    /// The sum of several profiles, `merge -o`.
+    Sum,
 }
 
 /// A place for a file.
@@ -34,13 +36,31 @@ impl Content {
         match self {
             Self::Profile => "profile",
             Self::Status => "status",
+            Self::Sum => "sum",
         }
     }
 
     fn option(self) -> &'static str {
         match self {
-            Self::Profile => "-o",
+            Self::Profile | Self::Sum => "-o",
             Self::Status => "--json-status",
+        }
+    }
+}
+
+impl Content {
+    /// An error with the code that is meant for it.
+    fn failure(self, message: String) -> Failure {
+        match self {
+            Self::Profile | Self::Status => Failure::recorder(message),
+            Self::Sum => Failure::new(UNREADABLE, message),
+        }
+    }
+
+    fn not_started(self) -> &'static str {
+        match self {
+            Self::Profile | Self::Status => "; the program was not started",
+            Self::Sum => "",
         }
     }
 }
@@ -65,11 +85,12 @@ impl Output {
         };
         match opened {
             Ok(kind) => Ok(Self { content, path: path.to_owned(), kind }),
-            Err(error) => Err(Failure::recorder(format!(
-                "cannot write the {} {}: {error}\nname another file with {}; the program was not started",
+            Err(error) => Err(content.failure(format!(
+                "cannot write the {} {}: {error}\nname another file with {}{}",
                 content.name(),
                 quote(path),
                 content.option(),
+                content.not_started(),
             ))),
         }
     }
@@ -115,7 +136,7 @@ impl Output {
             }),
         };
         written.map_err(|error| {
-            Failure::recorder(format!(
+            content.failure(format!(
                 "cannot write the {} {}: {error}\nmake room there, or name another file with {}, and run again",
                 content.name(),
                 quote(&path),

@@ -47,6 +47,41 @@ pub enum Error {
         /// Its sample types.
         what: String,
     },
+    /// The bytes are of no format that is known.
+    #[error(
+        "not a profile: neither heaptally's nor another tool's that can be read ({known})\n\
+         it begins with {found}"
+    )]
+    Unrecognized {
+        /// The formats that can be read.
+        known: String,
+        /// The first bytes, for people.
+        found: String,
+    },
+    /// Another tool's file that does not make sense.
+    #[error("damaged {format}: {place}: {reason}")]
+    Import {
+        /// What the file is.
+        format: &'static str,
+        /// The line (from 1) or the byte (from 0), of the unpacked content.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// Another tool's file that is sound, and does not hold what is looked for.
+    #[error("{format} that cannot be used: {reason}")]
+    Unusable {
+        /// What the file is.
+        format: &'static str,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The zstd stream is cut short or damaged.
+    #[error("damaged file: zstd: {reason}")]
+    Zstd {
+        /// What the decoder said.
+        reason: String,
+    },
     /// A pprof tool put several of heaptally's profiles into one.
     #[error(
         "merged profile: it holds {count} of heaptally's comments, so another tool merged several recordings\n\
@@ -111,7 +146,7 @@ pub enum Error {
     #[error("no profile to merge")]
     NothingToMerge,
     /// Recordings whose numbers cannot stand for one another.
-    #[error("profiles that cannot be merged: {what} is {found} in one, {expected} in another")]
+    #[error("profiles whose numbers do not go together: {what} is {found} in one, {expected} in another")]
     Unlike {
         /// What differs.
         what: &'static str,

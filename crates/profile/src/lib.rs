@@ -4,7 +4,7 @@
 //! in which equal recordings are equal ([`canonical`]), adds it up ([`total`]), finds the frame of each stack that the
 //! user can act on ([`call_site`]), lets one look at a part of it ([`view`], [`frame`]), and writes and reads it as a pprof file ([`pprof`]). [`path_text`] says how paths
 //! that are not UTF-8 are written as text. [`diff`] compares two profiles. Several runs become one profile by [`merge`](mod@merge), and [`repeat`] says
-//! which rows differ between them.
+//! which rows differ between them. [`import`] reads the files of other tools.
 //!
 //! It does *not* record, symbolise or print, it touches no file, and it reads no clock: the caller hands over bytes
 //! and gets bytes. Whoever builds a profile owes valid indices; [`Profile::validate`](model::Profile::validate) checks
@@ -35,6 +35,7 @@ pub mod diff;
 mod error;
 pub mod frame;
 mod glob;
+pub mod import;
 pub mod merge;
 pub mod model;
 pub mod part;

@@ -20,7 +20,7 @@
 //! per iteration                    3   3.1     3   3.025   3 to 3.1: unstable
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -416,6 +416,51 @@ pub struct Environment {
     /// How many runs of the program the profile holds; 0 reads as 1. See [`runs`](Self::runs).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u64,
+    /// The file of another tool that the profile was read from; `None`: heaptally recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// What was not measured, beside what became of blocks ([`lifetimes`](Self::lifetimes)): the fields for it hold 0, or
+    /// 1 entry and iteration, and mean nothing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unknown: BTreeSet<Metric>,
+}
+
+/// Where a profile comes from that heaptally did not record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// What the file is, for instance `heaptrack recording`.
+    pub format: String,
+    /// How the allocations were chosen of which each stands for several, in words; empty: all were counted.
+    pub sampling: String,
+    /// Only blocks were counted that were live when the file was written.
+    pub live_only: bool,
+}
+
+/// Something that a recording may not have measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Windows: their entries and iterations, and in which entries a row occurred.
+    Windows,
+    /// Bytes of allocations.
+    Bytes,
+    /// Which allocations were a realloc.
+    Reallocs,
+    /// Which blocks were freed before their thread's next allocation.
+    Temporary,
+    /// Calls that returned no memory.
+    Failed,
+    /// How completely stacks were walked.
+    Captures,
+    /// Threads.
+    Threads,
+}
+
+impl Environment {
+    /// Whether something was measured.
+    pub fn knows(&self, metric: Metric) -> bool {
+        !self.unknown.contains(&metric)
+    }
 }
 
 /// So that files of one run need not say so.

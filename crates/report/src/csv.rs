@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use csv::Writer;
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::model::{Capture, Profile};
+use heaptally_profile::model::{Capture, Metric, Profile};
 
 use crate::escape::escape;
 use crate::{Options, frame};
@@ -57,12 +57,22 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
             let site = row.call_site(profile, &sites).map(|(_, frame)| frame);
             let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
             // Where blocks were not followed, nothing is known of them.
-            let followed = |value: u64| number(profile.environment.lifetimes.then_some(value));
+            let environment = &profile.environment;
+            let followed = |value: u64| number(environment.lifetimes.then_some(value));
+            let measured = |metric: Metric, value: u64| number(environment.knows(metric).then_some(value));
+            let temporary = |value: u64| {
+                if environment.knows(Metric::Temporary) { followed(value) } else { String::new() }
+            };
             let per_iteration =
                 |value| window.window.per_iteration(value).map(|value| value.to_string()).unwrap_or_default();
+            let bytes_per_iteration = match environment.knows(Metric::Bytes) {
+                true => per_iteration(counts.bytes),
+                false => String::new(),
+            };
             let frames: Vec<String> =
                 row.frames(profile).map(|frame| frame::name(&frame).replace(';', ":")).collect();
             let capture = match row.stack.capture {
+                _ if !environment.knows(Metric::Captures) => "",
                 Capture::Complete => "complete",
                 Capture::FramePointer => "frame_pointer",
                 Capture::Cut => "cut",
@@ -71,11 +81,11 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
             let record: [String; 29] = [
                 text(&window.window.name),
                 text(image),
-                window.window.iterations.to_string(),
+                measured(Metric::Windows, window.window.iterations),
                 per_iteration(counts.allocations),
-                per_iteration(counts.bytes),
+                bytes_per_iteration,
                 counts.allocations.to_string(),
-                counts.bytes.to_string(),
+                measured(Metric::Bytes, counts.bytes),
                 followed(counts.freed),
                 followed(counts.freed_bytes),
                 followed(counts.freed_later),
@@ -84,12 +94,12 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 followed(counts.live_bytes()),
                 followed(counts.live_at_exit()),
                 followed(counts.live_at_exit_bytes()),
-                counts.reallocs.to_string(),
-                counts.reallocs_in_place.to_string(),
-                counts.reallocs_moved.to_string(),
-                followed(counts.temporary),
-                followed(counts.temporary_bytes),
-                counts.failed.to_string(),
+                measured(Metric::Reallocs, counts.reallocs),
+                measured(Metric::Reallocs, counts.reallocs_in_place),
+                measured(Metric::Reallocs, counts.reallocs_moved),
+                temporary(counts.temporary),
+                temporary(counts.temporary_bytes),
+                measured(Metric::Failed, counts.failed),
                 number(row.row.entries),
                 number(row.row.first_entry),
                 number(row.row.last_entry),

@@ -120,6 +120,7 @@ impl<'a> ConditionReport<'a> {
             What::Compilers => "compilers",
             What::Recorder => "recorder",
             What::Lifetimes => "lifetimes",
+            What::Sampling => "sampling",
             What::Incomplete => "incomplete",
         };
         let [base, change] = &condition.values;

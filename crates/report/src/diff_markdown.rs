@@ -12,6 +12,8 @@ use crate::text::diff::{self, Show};
 pub const MOST_BYTES: usize = 60_000;
 /// So many lines of the table are shown at most.
 const MOST_LINES: usize = 30;
+/// The longest table, with what stands before it.
+const MOST_TABLE_BYTES: usize = MOST_BYTES / 2;
 /// What a cell of the table takes at most.
 const CELL_CHARACTERS: usize = 200;
 
@@ -26,11 +28,18 @@ pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
     if windows.iter().any(|window| !window.entries.is_empty()) {
         out.push_str("\n| window | allocations | bytes | change | call site |\n|---|--:|--:|---|---|\n");
         let mut rows = windows.iter().flat_map(|window| diff::cells(diff, &options, window));
+        let mut more = 0;
         for cells in rows.by_ref().take(MOST_LINES) {
-            let cells: Vec<String> = cells.iter().map(|cell| code(cell)).collect();
-            out.push_str(&format!("| {} |\n", cells.join(" | ")));
+            let cells: Vec<String> = cells.iter().map(|cell| code(cell).replace('|', "\\|")).collect();
+            let line = format!("| {} |\n", cells.join(" | "));
+            // Marks and letters of other scripts take more room than characters.
+            if more == 0 && out.len() + line.len() <= MOST_TABLE_BYTES {
+                out.push_str(&line);
+            } else {
+                more += 1;
+            }
         }
-        let more = rows.count();
+        more += rows.count();
         if more > 0 {
             out.push_str(&format!("\n{more} more call sites changed.\n"));
         }
@@ -52,7 +61,7 @@ pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
     out
 }
 
-/// Text as code within a line and a cell of a table.
+/// Text as code within a line. Within a table even code cannot hold a bar.
 fn code(text: &str) -> String {
     let mut cut: String = text.chars().take(CELL_CHARACTERS).collect();
     if cut.len() < text.len() {
@@ -61,6 +70,5 @@ fn code(text: &str) -> String {
     let longest = cut.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if longest > 0 { " " } else { "" };
-    // Within a table even code cannot hold a bar.
-    format!("{fence}{pad}{}{pad}{fence}", cut.replace('|', "\\|").replace('\n', " "))
+    format!("{fence}{pad}{}{pad}{fence}", cut.replace('\n', " "))
 }

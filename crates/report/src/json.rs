@@ -16,7 +16,7 @@
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{self, location_frames};
 use heaptally_profile::model::{
-    self, Capture, Children, Counts, Environment, FrameKind, LocationId, Losses, Module, Profile,
+    self, Capture, Children, Counts, Environment, FrameKind, LocationId, Losses, Metric, Module, Profile,
     RepeatValue, ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
 };
 use heaptally_profile::total::{CaptureEvents, Sum};
@@ -190,7 +190,7 @@ impl<'p> WindowReport<'p> {
             peak_bytes: window.peak_bytes,
             peak_uncertainty_bytes: window.peak_uncertainty_bytes,
             lost: window.lost,
-            counted: Counted::of(view.counts, window, profile.environment.lifetimes),
+            counted: Counted::of(view.counts, window, &profile.environment),
             captures: Captures::of(view.captures),
             left_out: LeftOut {
                 not_under_stacks: view.left_out.not_under_stacks,
@@ -206,64 +206,70 @@ impl<'p> WindowReport<'p> {
 /// Counts and what follows from them.
 #[derive(Serialize)]
 struct Counted {
-    counts: Counts,
+    counts: Known<u64>,
     /// These are `null` where blocks were not followed.
     live: Option<u64>,
     live_bytes: Option<u64>,
     live_at_exit: Option<u64>,
     live_at_exit_bytes: Option<u64>,
     /// Each count per iteration; `null` when there was no iteration.
-    per_iteration: Option<PerIteration>,
+    per_iteration: Option<Known<f64>>,
 }
 
 impl Counted {
-    fn of(counts: Counts, window: &Window, lifetimes: bool) -> Self {
-        let known = |value: u64| lifetimes.then_some(value);
+    fn of(counts: Counts, window: &Window, environment: &Environment) -> Self {
+        let known = |value: u64| environment.lifetimes.then_some(value);
         Self {
-            counts,
+            counts: Known::of(&counts, environment, |value| value),
             live: known(counts.live()),
             live_bytes: known(counts.live_bytes()),
             live_at_exit: known(counts.live_at_exit()),
             live_at_exit_bytes: known(counts.live_at_exit_bytes()),
-            per_iteration: PerIteration::of(&counts, window),
+            per_iteration: (window.iterations > 0)
+                .then(|| Known::of(&counts, environment, |value| window.per_iteration(value).unwrap_or(0.0))),
         }
     }
 }
 
+/// The fields of [`Counts`], `null` where they were not measured.
 #[derive(Serialize)]
-struct PerIteration {
-    allocations: f64,
-    bytes: f64,
-    freed: f64,
-    freed_bytes: f64,
-    freed_later: f64,
-    freed_later_bytes: f64,
-    reallocs: f64,
-    reallocs_in_place: f64,
-    reallocs_moved: f64,
-    temporary: f64,
-    temporary_bytes: f64,
-    failed: f64,
-    reallocs_to_zero: f64,
+struct Known<T> {
+    allocations: T,
+    bytes: Option<T>,
+    freed: Option<T>,
+    freed_bytes: Option<T>,
+    freed_later: Option<T>,
+    freed_later_bytes: Option<T>,
+    reallocs: Option<T>,
+    reallocs_in_place: Option<T>,
+    reallocs_moved: Option<T>,
+    temporary: Option<T>,
+    temporary_bytes: Option<T>,
+    failed: Option<T>,
+    reallocs_to_zero: Option<T>,
 }
 
-impl PerIteration {
-    fn of(counts: &Counts, window: &Window) -> Option<Self> {
-        Some(Self {
-            allocations: window.per_iteration(counts.allocations)?,
-            bytes: window.per_iteration(counts.bytes)?,
-            freed: window.per_iteration(counts.freed)?,
-            freed_bytes: window.per_iteration(counts.freed_bytes)?,
-            freed_later: window.per_iteration(counts.freed_later)?,
-            freed_later_bytes: window.per_iteration(counts.freed_later_bytes)?,
-            reallocs: window.per_iteration(counts.reallocs)?,
-            reallocs_in_place: window.per_iteration(counts.reallocs_in_place)?,
-            reallocs_moved: window.per_iteration(counts.reallocs_moved)?,
-            temporary: window.per_iteration(counts.temporary)?,
-            temporary_bytes: window.per_iteration(counts.temporary_bytes)?,
-            failed: window.per_iteration(counts.failed)?,
-            reallocs_to_zero: window.per_iteration(counts.reallocs_to_zero)?,
-        })
+impl<T> Known<T> {
+    fn of(counts: &Counts, environment: &Environment, value: impl Fn(u64) -> T) -> Self {
+        let known = |metric: Metric, count: u64| environment.knows(metric).then(|| value(count));
+        // A recording of heaptally's without frees has zeros here.
+        let freed =
+            |count: u64| (environment.lifetimes || environment.origin.is_none()).then(|| value(count));
+        Self {
+            allocations: value(counts.allocations),
+            bytes: known(Metric::Bytes, counts.bytes),
+            freed: freed(counts.freed),
+            freed_bytes: freed(counts.freed_bytes),
+            freed_later: freed(counts.freed_later),
+            freed_later_bytes: freed(counts.freed_later_bytes),
+            reallocs: known(Metric::Reallocs, counts.reallocs),
+            reallocs_in_place: known(Metric::Reallocs, counts.reallocs_in_place),
+            reallocs_moved: known(Metric::Reallocs, counts.reallocs_moved),
+            temporary: known(Metric::Temporary, counts.temporary),
+            temporary_bytes: known(Metric::Temporary, counts.temporary_bytes),
+            failed: known(Metric::Failed, counts.failed),
+            reallocs_to_zero: known(Metric::Reallocs, counts.reallocs_to_zero),
+        }
     }
 }
 
@@ -327,7 +333,7 @@ impl<'p> RowReport<'p> {
         };
         let site = row.call_site(profile, sites);
         Self {
-            counted: Counted::of(counts, view.window, profile.environment.lifetimes),
+            counted: Counted::of(counts, view.window, &profile.environment),
             share,
             entries: row.row.entries,
             first_entry: row.row.first_entry,

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{Metric, Profile};
 use heaptally_profile::total::CaptureEvents;
 use heaptally_profile::view::is_in_background;
 
@@ -59,7 +59,7 @@ pub fn summary(profile: &Profile) -> String {
             unstable => format!("{} unstable", count(unstable)),
         });
     }
-    if captures.total() > 0 {
+    if captures.total() > 0 && profile.environment.knows(Metric::Captures) {
         parts.extend(capture_parts(&captures));
     }
     let mut line = parts.join(", ");

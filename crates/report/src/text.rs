@@ -57,6 +57,7 @@ pub fn text(profile: &Profile, options: &Options) -> String {
     let context = Context::new(profile, options, &sites);
     let view = options.view(profile, &sites);
     let mut page = Page::new(options.color);
+    head::origin(&mut page, &context);
     missing_windows(&mut page, &context);
     if profile.windows.is_empty() {
         page.line("no window was opened");
@@ -95,7 +96,8 @@ pub fn brief(profile: &Profile, options: &Options) -> String {
     for window in windows.take(options.limit) {
         page.head(&head::line(&context, window));
         let shown = limited(window.rows.len(), options.limit);
-        let columns = Columns::of(window.window, options.sort, window.counts);
+        let columns =
+            Columns::of(window.window, options.sort, window.counts).known_to(&context.profile.environment);
         let mut table = Table::new(columns.titles(), "call site");
         let sites = group::sites_of(&context, window);
         for site in sites.iter().take(shown) {
@@ -159,7 +161,8 @@ fn stacks<'p>(page: &mut Page, context: &Context<'p>, window: &WindowView<'p>) {
     let is_once =
         |row: &&RowView<'_>| window.window.entries > 1 && row.row.entries == Some(1) && !row.is_trimmed;
     let (once, often): (Vec<_>, Vec<_>) = window.rows.iter().partition(is_once);
-    let columns = Columns::of(window.window, context.options.sort, window.counts);
+    let columns = Columns::of(window.window, context.options.sort, window.counts)
+        .known_to(&context.profile.environment);
     if !often.is_empty() {
         stack_table(page, context, window, &columns, lines(context, &often));
     }

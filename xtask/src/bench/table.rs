@@ -83,6 +83,11 @@ fn spread(series: &Series, value: impl Fn(&Run) -> Option<f64>) -> Option<Spread
     Spread::of(series.runs.iter().filter_map(value))
 }
 
+/// Median, minimum and maximum of some numbers, as text.
+pub(crate) fn spread_of(values: impl Iterator<Item = f64>) -> String {
+    Spread::of(values).map_or(String::from("–"), |spread| show(spread, 0))
+}
+
 fn show(spread: Spread, digits: usize) -> String {
     format!("{:.digits$} ({:.digits$}–{:.digits$})", spread.median, spread.min, spread.max)
 }

@@ -1,7 +1,7 @@
 //! The programs that are measured, built from sources of this workspace.
 
-use super::{cargo, in_workspace};
-use serde_json::Value;
+use crate::counter::Counter;
+use crate::process::{in_workspace, succeed};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,18 +55,6 @@ impl Drop for Workspace {
     }
 }
 
-/// Builds the command and returns its path.
-pub(crate) fn build_heaptally() -> Result<PathBuf, String> {
-    let arguments =
-        ["build", "--release", "--package", "heaptally-cli", "--message-format", "json-render-diagnostics"];
-    let output = succeed(Command::new(cargo()).current_dir(in_workspace(".")).args(arguments))?;
-    let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables = messages
-        .filter(|message| message["target"]["name"] == "heaptally")
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executables.next().ok_or_else(|| "cargo built no executable named heaptally".to_owned())
-}
-
 /// All workloads, built.
 pub(crate) fn all(workspace: &Workspace) -> Result<Vec<Workload>, String> {
     let source = in_workspace("bench/programs/pairs.c");
@@ -102,42 +90,9 @@ fn compiler(workspace: &Workspace) -> Result<Workload, String> {
     let mut words = vec![compiler];
     words.extend(options);
     words.push(preprocessed.display().to_string());
-    let allocations = count(workspace, &words)?;
+    let counts = workspace.empty_folder("counter")?;
+    let allocations = Counter::build(&counts)?.allocations(&words)?;
     Ok(Workload { name: "cc1plus -O0", words, allocations })
-}
-
-/// Calls of the allocating functions, by the witness of the integration tests.
-fn count(workspace: &Workspace, words: &[String]) -> Result<u64, String> {
-    /// Of the nine counts, `free` is the last.
-    const ALLOCATING: usize = 8;
-    let source = in_workspace("integration-tests/counter/counter.c");
-    let library = workspace.path("counter.so");
-    let options = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-ftls-model=initial-exec", "-fno-builtin", "-o"];
-    succeed(Command::new("gcc").args(options).arg(&library).arg(source))?;
-    let folder = workspace.empty_folder("counts")?;
-    let (program, arguments) = words.split_first().ok_or("no command")?;
-    let mut command = Command::new(program);
-    succeed(command.args(arguments).env("LD_PRELOAD", library).env("COUNTER_OUT", folder.join("calls")))?;
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let pages = entries.flatten().filter_map(|entry| fs::read(entry.path()).ok());
-    // A page: the magic number, the process, the counts.
-    let total = pages.map(|page| (2..2 + ALLOCATING).map(|at| word(&page, at)).sum::<u64>()).sum();
-    if total == 0 { Err(format!("{program} allocates nothing")) } else { Ok(total) }
-}
-
-fn word(page: &[u8], at: usize) -> u64 {
-    let bytes = page.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
-    bytes.map_or(0, u64::from_le_bytes)
-}
-
-/// What `command` says, if it succeeds.
-fn succeed(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{command:?} failed ({})\n{words}", output.status));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The first line that `program` prints with `arguments`, if it can.

@@ -1,8 +1,11 @@
 //! The program that `heaptally demo` records: it reads settings, in one window, and looks some up, in another.
 //!
-//! It opens its windows as any program can: by the recorder's C functions, if there is a recorder.
+//! It opens its windows as any program can: by the recorder's C functions, if there is a recorder. With the argument
+//! `change` it is the same program after a change: one function makes one more allocation.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::env;
 use std::hint::black_box;
 
 mod window;
@@ -20,6 +23,7 @@ const ITERATIONS: u64 = 100;
 type Settings = BTreeMap<String, Vec<String>>;
 
 fn main() {
+    let is_changed = env::args_os().nth(1).is_some_and(|word| word == "change");
     let mut settings = Settings::new();
     {
         let _window = window::open(c"parse", ITERATIONS);
@@ -29,7 +33,7 @@ fn main() {
     }
     let _window = window::open(c"look up", ITERATIONS);
     for _ in 0..ITERATIONS {
-        black_box(describe(&settings, "window"));
+        black_box(describe(&settings, "window", black_box(is_changed)));
     }
 }
 
@@ -56,7 +60,9 @@ fn insert(settings: &mut Settings, name: &str, value: &str) {
 
 /// All values of a setting in one text.
 #[inline(never)]
-fn describe(settings: &Settings, name: &str) -> String {
-    let values = settings.get(name).map(Vec::as_slice).unwrap_or_default();
+fn describe(settings: &Settings, name: &str, is_changed: bool) -> String {
+    // The change: names may be written in capitals.
+    let name = if is_changed { Cow::Owned(name.to_lowercase()) } else { Cow::Borrowed(name) };
+    let values = settings.get(&*name).map(Vec::as_slice).unwrap_or_default();
     format!("{name}: {}", values.join(", "))
 }

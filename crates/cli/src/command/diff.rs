@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::merge::make_comparable;
 use heaptally_profile::view::Sort;
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
@@ -13,7 +14,8 @@ use heaptally_report::{
 use regex::Regex;
 
 use crate::command::report::read;
-use crate::exit::REGRESSION;
+use crate::exit::{Failure, REGRESSION, UNREADABLE};
+use crate::message::quote;
 use crate::selection::{SelectionArgs, project, regex};
 use crate::terminal::{color, print, width};
 
@@ -95,7 +97,8 @@ enum Format {
 impl Diff {
     /// Compares and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let (base, change) = (read(&self.base)?, read(&self.change)?);
+        let (mut base, mut change) = (read(&self.base)?, read(&self.change)?);
+        make_comparable(&mut base, &mut change).map_err(|error| self.refuse(&error))?;
         let sort = match self.sort {
             SortBy::Count => Sort::Count,
             SortBy::Bytes => Sort::Bytes,
@@ -143,5 +146,10 @@ impl Diff {
         std::mem::forget(diff);
         std::mem::forget((base, change));
         Ok(if self.exit_code && differs { REGRESSION } else { 0 })
+    }
+
+    fn refuse(&self, error: &heaptally_profile::Error) -> Failure {
+        let (base, change) = (quote(&self.base), quote(&self.change));
+        Failure::new(UNREADABLE, format!("cannot compare {change} with {base}: {error}"))
     }
 }

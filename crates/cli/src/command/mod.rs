@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod options;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,17 +1,17 @@
 //! `heaptally report`: prints a profile.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use heaptally_profile::model::Profile;
-use heaptally_profile::pprof;
+use heaptally_profile::model::{Metric, Profile};
 use heaptally_profile::view::Sort;
+use heaptally_report::escape::escape;
 use heaptally_report::{Layout, Options, csv, folded, json, text};
 
 use crate::convert::is_complete;
 use crate::exit::{Failure, UNREADABLE, USAGE};
+pub(crate) use crate::input::read;
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
@@ -22,7 +22,8 @@ use crate::terminal::{LEAST_COLUMNS, color, print, width};
 /// language's standard library's. Below it stands what it called, and from where it was called.
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// A profile that `heaptally run` wrote.
+    /// A profile that `heaptally run` wrote, or a file of another tool: pprof, heaptrack, DHAT, gperftools, jemalloc,
+    /// bpftrace, dtrace, folded stacks.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
@@ -153,17 +154,20 @@ impl Report {
         if self.full && self.by == By::Site {
             return Err(Failure::new(USAGE, "--by site shows no whole stacks\nleave out --full, or --by"));
         }
-        if matches!(self.sort, SortBy::Live | SortBy::Temporary) && !profile.environment.lifetimes {
-            return Err(Failure::new(
-                UNREADABLE,
-                format!(
-                    "{} does not know what was freed: it was recorded with --no-lifetimes\n\
-                     sort by count or bytes, or record again",
-                    quote(&self.file)
-                ),
-            ));
-        }
-        Ok(())
+        let environment = &profile.environment;
+        let unknown = match self.sort {
+            SortBy::Count => return Ok(()),
+            SortBy::Bytes if environment.knows(Metric::Bytes) => return Ok(()),
+            SortBy::Bytes => "how many bytes were allocated",
+            SortBy::Temporary if !environment.knows(Metric::Temporary) => "which blocks were temporary",
+            SortBy::Live | SortBy::Temporary if environment.lifetimes => return Ok(()),
+            SortBy::Live | SortBy::Temporary => "what was freed",
+        };
+        let why = match &environment.origin {
+            Some(origin) => format!("it is a {}\nsort by count", escape(&origin.format)),
+            None => "it was recorded with --no-lifetimes\nsort by count or bytes, or record again".to_owned(),
+        };
+        Err(Failure::new(UNREADABLE, format!("{} does not know {unknown}: {why}", quote(&self.file))))
     }
 
     fn options(&self, profile: &Profile) -> Result<Options, Failure> {
@@ -196,25 +200,4 @@ impl Report {
             project: project(),
         })
     }
-}
-
-/// Reads a file no further than it can be of use: not beyond its first bytes when these are other ones, nor beyond what
-/// any profile holds.
-fn read_limited(file: &Path, beginning: &[u8]) -> io::Result<Vec<u8>> {
-    const MAX_BYTES: u64 = 1 << 30;
-    let mut file = File::open(file)?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(beginning.len() as u64).read_to_end(&mut bytes)?;
-    if bytes == beginning {
-        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-/// Reads a profile's file.
-pub(crate) fn read(file: &Path) -> Result<Profile, Failure> {
-    let refuse = |why: String| Failure::new(UNREADABLE, format!("cannot read {}: {why}", quote(file)));
-    let bytes = read_limited(file, &[0x1f, 0x8b])
-        .map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
-    pprof::read(&bytes).map_err(|error| refuse(error.to_string()))
 }

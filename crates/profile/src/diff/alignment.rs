@@ -20,16 +20,19 @@
 //! | … any other | 0.9 |
 //! | the same name in another file | 0.2 |
 //! | functions with shared code (folded by the linker) | 0.1 |
+//! | instances of one generic function, of which one side has but one (folded by an optimiser) | 0.2 |
 //! | a name that only one side has for one that only the other side has | 1 − 0.7 × similarity |
 //! | another name that is alike (similarity from 0.6 on) | 0.3 + 1.2 × (1 − similarity) |
 //! | any other name | never |
 //!
-//! Frames that one side alone has where the other alone has others cost 0.3 more for each two of them: so little do they
-//! have in common. What concerns the call site costs twice as much, but for the first two. The sum may be 0.6, and 0.3 for each frame that both have, the call
+//! A difference that occurs again in a stack, as in a recursion, costs a tenth. Frames that one side alone has where the
+//! other alone has others cost 0.3 more, and 0.03 for each two that follow. What concerns the call site costs twice as
+//! much, but for the first two. The sum may be 0.6, and 0.3 for each frame that both have, be it in another file, the call
 //! site included, and 0.5 where the call sites are the same; else the stacks are no pair.
 
-use super::key::{Item, Keys};
-use super::name::similarity;
+use std::collections::BTreeSet;
+
+use super::key::{Item, Key, Keys};
 use super::stack::Shape;
 
 /// From this similarity on a call site may have another name.
@@ -38,6 +41,38 @@ pub(super) const ALIKE: f64 = 0.5;
 const FARTHEST_SITE: usize = 8;
 /// Larger parts of stacks that differ are not compared: frames times frames.
 const MAX_CELLS: usize = 1 << 16;
+
+/// How much may still be compared in all: frames times frames. What comes later is no pair.
+#[derive(Debug)]
+pub(super) struct Budget {
+    cells: usize,
+    /// Memory of the latest alignment, for the next one.
+    costs: Vec<f64>,
+    ways: Vec<Way>,
+}
+
+impl Budget {
+    /// About a second.
+    pub(super) fn new() -> Self {
+        Self { cells: 1 << 27, costs: Vec::new(), ways: Vec::new() }
+    }
+
+    fn take(&mut self, cells: usize) -> bool {
+        match self.cells.checked_sub(cells) {
+            Some(rest) if cells <= MAX_CELLS => {
+                self.cells = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Larger parts that differ in names only are compared place by place: there is hardly a better way, and it takes far less
+/// time.
+const FEW_CELLS: usize = 256;
+/// Of a difference that occurs again, so much counts.
+const AGAIN: f64 = 0.1;
 /// What it costs that two frames stand in one place, each on one side only.
 const INSTEAD: f64 = 0.3;
 /// What is never the same.
@@ -64,13 +99,13 @@ pub(super) enum Step {
 }
 
 /// Compares two stacks; `None`: they are no pair.
-pub(super) fn fit(keys: &Keys, a: &Shape, b: &Shape) -> Option<Fit> {
-    best(keys, a, b).map(|(fit, ..)| fit)
+pub(super) fn fit(keys: &Keys, a: &Shape, b: &Shape, budget: &mut Budget) -> Option<Fit> {
+    best(keys, a, b, budget).map(|(fit, ..)| fit)
 }
 
 /// The same, with the steps from the call site outwards.
 pub(super) fn steps(keys: &Keys, a: &Shape, b: &Shape) -> Option<Vec<Step>> {
-    let (_, skipped, aligned) = best(keys, a, b)?;
+    let (_, skipped, aligned) = best(keys, a, b, &mut Budget::new())?;
     let mut steps: Vec<Step> = (0..skipped[0]).map(Step::BaseOnly).collect();
     steps.extend((0..skipped[1]).map(Step::ChangeOnly));
     let is_same =
@@ -98,14 +133,14 @@ pub(super) fn steps(keys: &Keys, a: &Shape, b: &Shape) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-fn best(keys: &Keys, a: &Shape, b: &Shape) -> Option<(Fit, [usize; 2], Aligned)> {
+fn best(keys: &Keys, a: &Shape, b: &Shape, budget: &mut Budget) -> Option<(Fit, [usize; 2], Aligned)> {
     if a.entry != b.entry {
         return None;
     }
     let callee = if a.callee == b.callee { 0.0 } else { 0.1 };
     let mut best: Option<(Fit, [usize; 2], Aligned)> = None;
     for (skipped, site_cost, site_renamed) in sites(keys, a, b) {
-        let aligned = align(keys, &a.user, &b.user, [skipped[0] + 1, skipped[1] + 1]);
+        let aligned = align(keys, &a.user, &b.user, [skipped[0] + 1, skipped[1] + 1], budget);
         let is_same = skipped == [0, 0] && !site_renamed;
         let limit = 0.6 + 0.3 * (aligned.shared as f64 + 1.0) + if is_same { 0.5 } else { 0.0 };
         let cost = site_cost + aligned.cost + callee;
@@ -133,13 +168,16 @@ fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
     if keys.is_folded(first_a.key) && keys.is_folded(first_b.key) {
         ways.push(([0, 0], 0.2, false));
     }
+    if keys.are_folded_instances(first_a.key, first_b.key) {
+        ways.push(([0, 0], 0.4, false));
+    }
     if keys.is_same_name(first_a.key, first_b.key) {
         ways.push(([0, 0], 0.4, true));
     } else if keys.are_named(first_a.key, first_b.key)
         && keys.is_one_sided(first_a.key)
         && keys.is_one_sided(first_b.key)
     {
-        let alike = similarity(keys.name(first_a.key), keys.name(first_b.key));
+        let alike = keys.similarity(first_a.key, first_b.key);
         if alike >= ALIKE {
             ways.push(([0, 0], 2.0 * (1.0 - 0.7 * alike), true));
         }
@@ -187,7 +225,10 @@ fn exchange(keys: &Keys, a: &Item, b: &Item) -> f64 {
     if keys.is_folded(a.key) && keys.is_folded(b.key) {
         return 0.1;
     }
-    let alike = similarity(keys.name(a.key), keys.name(b.key));
+    if keys.are_folded_instances(a.key, b.key) {
+        return 0.2;
+    }
+    let alike = keys.similarity(a.key, b.key);
     if keys.is_one_sided(a.key) && keys.is_one_sided(b.key) {
         1.0 - 0.7 * alike
     } else if alike >= 0.6 {
@@ -198,7 +239,7 @@ fn exchange(keys: &Keys, a: &Item, b: &Item) -> f64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Both,
     A,
     B,
@@ -214,8 +255,35 @@ struct Aligned {
     ways: Vec<Way>,
 }
 
+/// What it costs that each frame stands for the one at its place; `None` unless those that differ are functions that one
+/// side alone has. Counts the frames that are the same.
+fn in_place(keys: &Keys, a: &[Item], b: &[Item], shared: &mut usize) -> Option<f64> {
+    let mut seen: Vec<(Key, Key)> = Vec::new();
+    let (mut cost, mut same) = (0.0, 0);
+    for (a, b) in a.iter().zip(b) {
+        if a.key == b.key {
+            same += 1;
+            continue;
+        }
+        let is_exchanged = keys.is_one_sided(a.key) && keys.is_one_sided(b.key);
+        let own = if is_exchanged { exchange(keys, a, b) } else { NEVER };
+        if own >= NEVER {
+            return None;
+        }
+        same += usize::from(keys.is_same_name(a.key, b.key));
+        if seen.contains(&(a.key, b.key)) {
+            cost += own * AGAIN;
+        } else {
+            seen.push((a.key, b.key));
+            cost += own;
+        }
+    }
+    *shared += same;
+    Some(cost)
+}
+
 /// Aligns what lies outside of the first frames of two stacks.
-fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2]) -> Aligned {
+fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2], budget: &mut Budget) -> Aligned {
     let (all_a, all_b) = (a.get(from[0]..).unwrap_or_default(), b.get(from[1]..).unwrap_or_default());
     // What is the same at either end costs nothing.
     let is_same = |(a, b): &(&Item, &Item)| a.key == b.key;
@@ -225,7 +293,16 @@ fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2]) -> Aligned {
     let (height, width) = (a_rest.len() - back, b_rest.len() - back);
     let mut aligned =
         Aligned { cost: 0.0, shared: front + back, renamed: false, ways: vec![Way::Both; front] };
-    if height.saturating_mul(width) > MAX_CELLS {
+    let cells = (height + 1).saturating_mul(width + 1);
+    if cells > FEW_CELLS
+        && height == width
+        && let Some(cost) = in_place(keys, &a_rest[..height], &b_rest[..width], &mut aligned.shared)
+    {
+        aligned.renamed = true;
+        aligned.ways.extend(std::iter::repeat_n(Way::Both, height + back));
+        return Aligned { cost, ..aligned };
+    }
+    if !budget.take(cells) {
         aligned.cost = NEVER;
         return aligned;
     }
@@ -239,8 +316,11 @@ fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2]) -> Aligned {
         item.map_or(NEVER, |item| gap(keys, item, inner.as_ref(), outer.as_ref()))
     };
     let columns = width + 1;
-    let mut costs = vec![0.0_f64; (height + 1) * columns];
-    let mut ways = vec![Way::Both; (height + 1) * columns];
+    let Budget { costs, ways, .. } = budget;
+    costs.clear();
+    costs.resize((height + 1) * columns, 0.0);
+    ways.clear();
+    ways.resize((height + 1) * columns, Way::Both);
     for i in 0..=height {
         for j in 0..=width {
             if i == 0 && j == 0 {
@@ -268,30 +348,41 @@ fn align(keys: &Keys, a: &[Item], b: &[Item], from: [usize; 2]) -> Aligned {
             ways[cell(i, j)] = best.1;
         }
     }
-    aligned.cost = costs.last().copied().unwrap_or_default();
     let mut middle = Vec::with_capacity(height + width);
+    // What differs in the same way again, as in a recursion, is hardly another difference.
+    let mut seen: BTreeSet<(Option<Key>, Option<Key>)> = BTreeSet::new();
     let (mut i, mut j) = (height, width);
     while i > 0 || j > 0 {
+        let cost = costs[i * columns + j];
         let way = ways[i * columns + j];
         middle.push(way);
-        match way {
-            Way::Both => {
-                i -= 1;
-                j -= 1;
-                if a_rest.get(i).map(|item| item.key) == b_rest.get(j).map(|item| item.key) {
-                    aligned.shared += 1;
-                } else {
-                    aligned.renamed = true;
-                }
-            }
-            Way::A => i -= 1,
-            Way::B => j -= 1,
+        i -= usize::from(way != Way::B);
+        j -= usize::from(way != Way::A);
+        let key = |rest: &[Item], at: usize| rest.get(at).map(|item| item.key);
+        let pair = match way {
+            Way::Both => (key(a_rest, i), key(b_rest, j)),
+            Way::A => (key(a_rest, i), None),
+            Way::B => (None, key(b_rest, j)),
+        };
+        if way == Way::Both && pair.0 == pair.1 {
+            aligned.shared += 1;
+            continue;
         }
+        aligned.renamed |= way == Way::Both;
+        if let (Some(a), Some(b)) = pair {
+            aligned.shared += usize::from(keys.is_same_name(a, b));
+        }
+        let own = cost - costs[i * columns + j];
+        aligned.cost += if own >= NEVER / 2.0 || seen.insert(pair) { own } else { own * AGAIN };
     }
     middle.reverse();
+    let mut instead = 0;
     for run in middle.split(|way| *way == Way::Both) {
         let of_a = run.iter().filter(|way| **way == Way::A).count();
-        aligned.cost += INSTEAD * of_a.min(run.len() - of_a) as f64;
+        instead += of_a.min(run.len() - of_a);
+    }
+    if instead > 0 {
+        aligned.cost += INSTEAD * AGAIN.mul_add(instead as f64 - 1.0, 1.0).min(instead as f64);
     }
     aligned.ways.extend(middle);
     aligned.ways.extend(std::iter::repeat_n(Way::Both, back));

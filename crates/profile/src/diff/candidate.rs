@@ -6,6 +6,8 @@
 //! work grows as the stacks do; what is missed is a stack that differs from its counterpart near both ends and in shared
 //! functions.
 
+use std::rc::Rc;
+
 use super::key::{Key, Keys};
 use super::stack::Shape;
 
@@ -16,9 +18,14 @@ const NEIGHBOURS: usize = 4;
 /// How far neighbours are looked for.
 const FARTHEST: usize = 32;
 
+/// Whether each of so many stacks is compared with each of the other side.
+pub(super) fn are_all_compared(left: usize, right: usize) -> bool {
+    left.saturating_mul(right) <= ALL_PAIRS
+}
+
 /// Pairs of indices, each once, in ascending order.
-pub(super) fn candidates(keys: &Keys, left: &[Shape], right: &[Shape]) -> Vec<(usize, usize)> {
-    if left.len().saturating_mul(right.len()) <= ALL_PAIRS {
+pub(super) fn candidates(keys: &Keys, left: &[Rc<Shape>], right: &[Rc<Shape>]) -> Vec<(usize, usize)> {
+    if are_all_compared(left.len(), right.len()) {
         return (0..left.len()).flat_map(|at| (0..right.len()).map(move |other| (at, other))).collect();
     }
     let outwards = |shape: &Shape| shape.keys().collect::<Vec<Key>>();
@@ -39,11 +46,11 @@ pub(super) fn candidates(keys: &Keys, left: &[Shape], right: &[Shape]) -> Vec<(u
 
 fn neighbours(
     order: &dyn Fn(&Shape) -> Vec<Key>,
-    left: &[Shape],
-    right: &[Shape],
+    left: &[Rc<Shape>],
+    right: &[Rc<Shape>],
     pairs: &mut Vec<(usize, usize)>,
 ) {
-    let of = |side: usize, shapes: &[Shape]| {
+    let of = |side: usize, shapes: &[Rc<Shape>]| {
         shapes.iter().enumerate().map(|(at, shape)| (order(shape), at, side)).collect::<Vec<_>>()
     };
     let mut all = of(0, left);

@@ -25,10 +25,12 @@ pub enum What {
     Allocator,
     /// The compilers that debug information names.
     Compilers,
-    /// heaptally's version.
+    /// heaptally's version, or the other tool that recorded.
     Recorder,
     /// Whether blocks were followed: what one side alone knows is not compared.
     Lifetimes,
+    /// How allocations were sampled.
+    Sampling,
     /// How many allocations were lost, or have a stack that was cut.
     Incomplete,
 }
@@ -50,6 +52,10 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
         known(What::Compilers, environments.map(|of| of.compilers.join(", "))),
         known(What::Recorder, environments.map(|of| of.recorder.clone())),
         unlike(What::Lifetimes, environments.map(|of| lifetimes(of.lifetimes))),
+        unlike(
+            What::Sampling,
+            environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),
+        ),
         unlike(What::Incomplete, profiles.map(incomplete)),
     ]
     .into_iter()

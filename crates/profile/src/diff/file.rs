@@ -1,10 +1,17 @@
 //! Source files of two profiles: which path of one is which path of the other.
 //!
-//! A checkout lies elsewhere, a version or a hash in a path is another one. So paths are compared below the folder that
-//! all of a profile's own sources have in common, without versions; where one profile saw less of a tree, its shorter
-//! path is the end of the other's. `a/init.c` and `b/init.c` are two files.
+//! A checkout lies elsewhere, a version or a hash in a path is another one. So two paths can be one file when their ends
+//! are equal, the file's name at least; what stands before says which folder of the base is which of the change:
+//!
+//! ```text
+//! /home/a/p/src/lib.rs    /tmp/b/src/lib.rs     /home/a/p is /tmp/b
+//! /home/a/p/a/init.c      /tmp/b/b/init.c       /home/a/p/a would be /tmp/b/b: that contradicts, these are two files
+//! ```
+//!
+//! The folders that most files speak for are taken first, and of equal ones the outer ones.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::Profile;
 
@@ -24,43 +31,36 @@ pub(super) struct Files {
     ids: [BTreeMap<String, FileId>; 2],
 }
 
+/// A folder of either side.
+type Folders = [String; 2];
+
+/// A file of either side that can be one: the folders, how many parts of the paths are equal, the paths.
+struct Candidate<'a> {
+    folders: Folders,
+    equal_parts: usize,
+    paths: [&'a str; 2],
+}
+
 impl Files {
     pub(super) fn new(profiles: [&Profile; 2]) -> Self {
-        let paths = profiles.map(|profile| {
-            let mut paths: Vec<&str> =
-                profile.functions.iter().map(|function| function.file.as_str()).collect();
-            paths.sort_unstable();
-            paths.dedup();
-            paths.retain(|path| !path.is_empty());
-            paths
+        // By side: the paths as they stand in the profile, and as they are compared.
+        let paths = profiles.map(|profile| -> BTreeMap<&str, String> {
+            let files = profile.functions.iter().map(|function| function.file.as_str());
+            files.filter(|path| !path.is_empty()).map(|path| (path, comparable(path))).collect()
         });
-        let short = [0, 1].map(|side| shorten(&paths[side]));
-        // By file name, since only files of one name can be the same.
-        let mut by_name: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
-        for (side, short) in short.iter().enumerate() {
-            for path in short.values() {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                let of_side = &mut by_name.entry(name).or_default()[side];
-                if !of_side.contains(&path.as_str()) {
-                    of_side.push(path);
+        let compared =
+            paths.each_ref().map(|paths| paths.values().map(String::as_str).collect::<BTreeSet<_>>());
+        let mut ids: [BTreeMap<&str, FileId>; 2] = [BTreeMap::new(), BTreeMap::new()];
+        for (pair, id) in pairs(&compared).into_iter().zip(1..) {
+            for (ids, path) in ids.iter_mut().zip(pair) {
+                if let Some(path) = path {
+                    ids.insert(path, FileId(id));
                 }
             }
         }
-        let mut ids = [BTreeMap::new(), BTreeMap::new()];
-        let mut next = 1;
-        for of_name in by_name.values() {
-            for pair in pair(of_name) {
-                for (side, path) in pair.into_iter().enumerate() {
-                    if let Some(path) = path {
-                        ids[side].insert(path.to_owned(), FileId(next));
-                    }
-                }
-                next += 1;
-            }
-        }
-        let by_path = [0, 1].map(|side| {
-            let id = |short: &String| ids[side].get(short).copied().unwrap_or_default();
-            short[side].iter().map(|(path, short)| ((*path).to_owned(), id(short))).collect()
+        let by_path = [0, 1].map(|side: usize| {
+            let id = |path: &String| ids[side].get(path.as_str()).copied().unwrap_or_default();
+            paths[side].iter().map(|(path, compared)| ((*path).to_owned(), id(compared))).collect()
         });
         Self { ids: by_path }
     }
@@ -70,64 +70,115 @@ impl Files {
     }
 }
 
-/// The same files on both sides: equal paths first, then those of which one is the end of the other, longest first.
-fn pair<'a>(sides: &[Vec<&'a str>; 2]) -> Vec<[Option<&'a str>; 2]> {
-    let mut candidates: Vec<(usize, &str, &str)> = Vec::new();
-    for &base in &sides[0] {
-        for &change in &sides[1] {
-            if is_end(base, change) || is_end(change, base) {
-                candidates.push((base.len().min(change.len()), base, change));
-            }
-        }
-    }
-    candidates.sort_by(|a, b| (b.0, b.1 == b.2, a.1, a.2).cmp(&(a.0, a.1 == a.2, b.1, b.2)));
+/// Each file once: of both sides, or of one. In the order of the paths, whichever side they are of.
+fn pairs<'a>(sides: &[BTreeSet<&'a str>; 2]) -> Vec<[Option<&'a str>; 2]> {
+    let mut candidates = candidates(sides);
+    let folders = agreed(&candidates);
+    candidates.retain(|candidate| folders.contains(&candidate.folders));
+    candidates.sort_by(|a, b| (b.equal_parts, a.paths).cmp(&(a.equal_parts, b.paths)));
     let mut open = sides.clone();
     let mut pairs: Vec<[Option<&str>; 2]> = Vec::new();
-    for (_, base, change) in candidates {
-        if open[0].contains(&base) && open[1].contains(&change) {
-            open[0].retain(|path| *path != base);
-            open[1].retain(|path| *path != change);
+    for Candidate { paths: [base, change], .. } in candidates {
+        if open[0].contains(base) && open[1].contains(change) {
+            open[0].remove(base);
+            open[1].remove(change);
             pairs.push([Some(base), Some(change)]);
         }
     }
     let [base, change] = open;
     pairs.extend(base.into_iter().map(|path| [Some(path), None]));
     pairs.extend(change.into_iter().map(|path| [None, Some(path)]));
-    // Of a pair either path, whichever is first: so the order is the same when the sides are exchanged.
     let text = |pair: &[Option<&'a str>; 2]| pair.iter().flatten().min().copied();
     pairs.sort_by(|a, b| text(a).cmp(&text(b)));
     pairs
 }
 
-fn is_end(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
-}
-
-/// Each path below the folder that the profile's own sources share, without versions.
-fn shorten<'p>(paths: &[&'p str]) -> BTreeMap<&'p str, String> {
-    let own = || paths.iter().copied().filter(|path| library(path).is_none() && path.starts_with('/'));
-    let folder = |path: &'p str| path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let common = own().map(folder).reduce(common_folder).unwrap_or_default();
-    let short = |path: &'p str| {
-        let inner = match library(path) {
-            Some(inner) => inner,
-            None => path.strip_prefix(common).map_or(path, |inner| inner.trim_start_matches('/')),
-        };
-        inner.split('/').map(without_version).collect::<Vec<_>>().join("/")
-    };
-    paths.iter().map(|path| (*path, short(path))).collect()
-}
-
-/// The folders at the front that two have in common.
-fn common_folder<'a>(a: &'a str, b: &str) -> &'a str {
-    let mut end = 0;
-    for (at, part) in a.split('/').zip(b.split('/')).enumerate() {
-        if part.0 != part.1 {
-            break;
+/// Files of one name, those whose paths have most in common.
+fn candidates<'a>(sides: &[BTreeSet<&'a str>; 2]) -> Vec<Candidate<'a>> {
+    let name = |path: &'a str| path.rsplit('/').next().unwrap_or(path);
+    let mut by_name: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
+    for (side, paths) in sides.iter().enumerate() {
+        for path in paths {
+            by_name.entry(name(path)).or_default()[side].push(path);
         }
-        end += part.0.len() + usize::from(at > 0);
     }
-    a.get(..end).unwrap_or_default()
+    let mut candidates = Vec::new();
+    for [bases, changes] in by_name.into_values() {
+        let equal = |a: &str, b: &str| a.rsplit('/').zip(b.rsplit('/')).take_while(|(a, b)| a == b).count();
+        let most_of_base = |base: &str| changes.iter().map(|change| equal(base, change)).max().unwrap_or(0);
+        let most_of_change = |change: &str| bases.iter().map(|base| equal(base, change)).max().unwrap_or(0);
+        let of_changes: Vec<usize> = changes.iter().map(|change| most_of_change(change)).collect();
+        for base in &bases {
+            let most = most_of_base(base);
+            for (change, most_of_change) in changes.iter().zip(&of_changes) {
+                let equal_parts = equal(base, change);
+                if equal_parts == most || equal_parts == *most_of_change {
+                    candidates.push(Candidate {
+                        folders: [before(base, equal_parts), before(change, equal_parts)],
+                        equal_parts,
+                        paths: [base, change],
+                    });
+                }
+            }
+        }
+    }
+    candidates
+}
+
+/// A path without so many parts at its end. Where nothing is left, the two are equal: then its folder.
+fn before(path: &str, parts: usize) -> String {
+    let all = path.split('/').count();
+    let kept = if parts < all { all - parts } else { all - 1 };
+    path.split('/').take(kept).collect::<Vec<_>>().join("/")
+}
+
+/// The folders that are one, without contradiction.
+fn agreed(candidates: &[Candidate<'_>]) -> BTreeSet<Folders> {
+    let mut votes: BTreeMap<&Folders, [BTreeSet<&str>; 2]> = BTreeMap::new();
+    for candidate in candidates {
+        let votes = votes.entry(&candidate.folders).or_default();
+        for (votes, path) in votes.iter_mut().zip(candidate.paths) {
+            votes.insert(path);
+        }
+    }
+    let mut proposals: Vec<(&Folders, usize)> =
+        votes.into_iter().map(|(folders, [a, b])| (folders, a.len() + b.len())).collect();
+    proposals.sort_by_key(|(folders, votes)| {
+        let [a, b] = folders.each_ref().map(String::as_str);
+        (Reverse(*votes), a.len() + b.len(), a.min(b), a.max(b), a)
+    });
+    let mut agreed: Vec<&Folders> = Vec::new();
+    for (folders, _) in proposals {
+        if agreed.iter().all(|other| is_consistent(folders, other)) {
+            agreed.push(folders);
+        }
+    }
+    agreed.into_iter().cloned().collect()
+}
+
+/// Whether two statements of what is what can both be true: below a folder of the one, the other side's is the same way
+/// below.
+fn is_consistent(a: &Folders, b: &Folders) -> bool {
+    let inside = |folder: &str, outer: &str| -> Option<String> {
+        let rest = folder.strip_prefix(outer)?;
+        (rest.is_empty() || rest.starts_with('/') || outer.is_empty()).then(|| rest.to_owned())
+    };
+    let way = |inner: &Folders, outer: &Folders| {
+        let ways = [inside(&inner[0], &outer[0]), inside(&inner[1], &outer[1])];
+        match ways {
+            [None, None] => true,
+            [Some(base), Some(change)] => base == change,
+            // Below it on one side only: a contradiction, unless the other folder is the root of relative paths.
+            _ => outer.iter().any(String::is_empty),
+        }
+    };
+    way(a, b) && way(b, a)
+}
+
+/// A path without what other machines have otherwise.
+fn comparable(path: &str) -> String {
+    let inner = library(path).unwrap_or(path);
+    inner.split('/').map(without_version).collect::<Vec<_>>().join("/")
 }
 
 /// Of a source that is not the user's own, the part of the path that is the same on other machines.
@@ -140,10 +191,7 @@ fn library(path: &str) -> Option<&str> {
     if let Some(inner) = behind("/.cargo/registry/src/") {
         return without_first(inner).and_then(|at| inner.get(at..));
     }
-    behind("/lib/rustlib/src/rust/")
-        .or_else(|| behind("/.cargo/git/checkouts/"))
-        .or_else(|| path.strip_prefix("/usr/include/"))
-        .or_else(|| path.strip_prefix("/usr/lib/"))
+    behind("/lib/rustlib/src/rust/").or_else(|| behind("/.cargo/git/checkouts/"))
 }
 
 /// A folder's name without version and hash: `serde-1.0.219`, `bindings-0123456789abcdef`.

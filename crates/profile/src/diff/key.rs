@@ -3,11 +3,14 @@
 //! A key is a function's normal name and its file, an allocation function, or a place without a name. Keys are in the
 //! order of their texts, so that they do not depend on which profile is which.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::DiffOptions;
+use super::bare;
 use super::file::{FileId, Files};
-use super::name::{normal_name, without_generics};
+use super::name::{normal_name, similarity, without_generics};
 use crate::call_site::CallSites;
 use crate::frame::{Frame, file_name, location_frames};
 use crate::model::{FrameKind, FunctionId, LocationId, Profile};
@@ -44,6 +47,30 @@ pub(super) struct Known {
     pub(super) on: [bool; 2],
     /// Whether its code is shared with functions of other names.
     pub(super) is_folded: bool,
+    /// The first key with its name: the same in every file.
+    plain: Key,
+    /// Whether its name, in whatever file, occurs in the base, and in the change.
+    name_on: [bool; 2],
+    /// The first key with its name but for generic arguments; its own where it has none.
+    generic: Key,
+}
+
+/// Similarities that were asked for, the latest ones. Not shown: only a memory.
+struct Similarities(RefCell<Vec<((Key, Key), f64)>>);
+
+impl Similarities {
+    /// A power of two.
+    const LEN: usize = 1 << 12;
+
+    fn new() -> Self {
+        Self(RefCell::new(vec![((Key::MAX, Key::MAX), 0.0); Self::LEN]))
+    }
+}
+
+impl fmt::Debug for Similarities {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Similarities")
+    }
 }
 
 /// The frames of both profiles.
@@ -53,6 +80,7 @@ pub(super) struct Keys {
     known: Vec<Known>,
     /// By side and location.
     items: [Vec<Vec<Item>>; 2],
+    similarities: Similarities,
 }
 
 const NAMED: u8 = 0;
@@ -63,12 +91,13 @@ const NAMELESS: u8 = 3;
 impl Keys {
     pub(super) fn new(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2], options: &DiffOptions) -> Self {
         let files = Files::new(profiles);
-        let names = profiles.map(|profile| Names::new(profile, options));
+        let mut names = profiles.map(|profile| normal_names(profile, options));
+        bare::shorten(profiles, &mut names, &files);
         let ambiguous = ambiguous(profiles, &names, &files);
         let same_build = same_builds(profiles);
         let of = |rank, name: String| Meaning { rank, name, file: FileId::UNKNOWN };
         let named = |side: usize, function: FunctionId| {
-            let name = names[side].get(function);
+            let name = names[side].get(function).map_or("", String::as_str);
             let file = profiles[side].functions.get(function).map_or("", |function| &function.file);
             let is_told = !file.is_empty() && ambiguous.contains(name);
             let file = if is_told { files.id(side, file) } else { FileId::UNKNOWN };
@@ -125,7 +154,44 @@ impl Keys {
                 .map(|at| location_frames(profile, at).map(&mut item).collect())
                 .collect()
         });
-        Self { meanings, known, items }
+        let mut keys = Self { meanings, known, items, similarities: Similarities::new() };
+        keys.join_names();
+        keys.join_instances();
+        keys
+    }
+
+    /// Finds the keys that differ in their file only; they stand beside each other.
+    fn join_names(&mut self) {
+        let mut first = 0;
+        while first < self.meanings.len() {
+            let same = |at: &usize| self.is_same_name(first as Key, *at as Key);
+            let end = first + 1 + (first + 1..self.meanings.len()).take_while(same).count();
+            let run = self.known.get_mut(first..end).unwrap_or_default();
+            let name_on = [0, 1].map(|side| run.iter().any(|known| known.on[side]));
+            for known in run {
+                (known.plain, known.name_on) = (first as Key, name_on);
+            }
+            first = end;
+        }
+    }
+
+    /// Finds the instances of one generic function.
+    fn join_instances(&mut self) {
+        let mut first: BTreeMap<String, Key> = BTreeMap::new();
+        for (at, (meaning, known)) in self.meanings.iter().zip(&mut self.known).enumerate() {
+            known.generic = at as Key;
+            if meaning.rank == NAMED && meaning.name.contains('<') {
+                known.generic = *first.entry(without_generics(&meaning.name)).or_insert(at as Key);
+            }
+        }
+    }
+
+    /// Whether one may stand for the other because optimisers fold instances of a generic function whose code is the same:
+    /// then one of them is gone from one side.
+    pub(super) fn are_folded_instances(&self, a: Key, b: Key) -> bool {
+        let known = |key: Key| self.known.get(key as usize);
+        let is_generic = known(a).zip(known(b)).is_some_and(|(a, b)| a.generic == b.generic);
+        is_generic && self.is_one_sided(a) != self.is_one_sided(b)
     }
 
     /// The frames of a location.
@@ -155,6 +221,26 @@ impl Keys {
         self.known.get(key as usize).is_some_and(|known| known.on != [true, true])
     }
 
+    /// What stands for a key when files are not looked at; `None` where one side alone has a function of that name.
+    pub(super) fn shared_name(&self, key: Key) -> Option<Key> {
+        self.known.get(key as usize).filter(|known| known.name_on == [true, true]).map(|known| known.plain)
+    }
+
+    /// How much alike two names are, from 0 to 1.
+    pub(super) fn similarity(&self, a: Key, b: Key) -> f64 {
+        let pair = (a.min(b), a.max(b));
+        let place = (pair.0.wrapping_mul(0x9e37_79b9) ^ pair.1) as usize % Similarities::LEN;
+        let mut memory = self.similarities.0.borrow_mut();
+        match memory.get_mut(place) {
+            Some((known, similarity)) if *known == pair => *similarity,
+            Some(entry) => {
+                *entry = (pair, similarity(self.name(pair.0), self.name(pair.1)));
+                entry.1
+            }
+            None => similarity(self.name(pair.0), self.name(pair.1)),
+        }
+    }
+
     pub(super) fn is_folded(&self, key: Key) -> bool {
         self.known.get(key as usize).is_some_and(|known| known.is_folded)
     }
@@ -165,29 +251,30 @@ fn frames_of(profile: &Profile) -> impl Iterator<Item = Frame<'_>> {
 }
 
 /// The normal names of a profile's functions.
-struct Names(Vec<String>);
+fn normal_names(profile: &Profile, options: &DiffOptions) -> Vec<String> {
+    let normal = |name: &str| match (normal_name(name), options.fold_generics) {
+        (name, true) => without_generics(&name),
+        (name, false) => name,
+    };
+    profile.functions.iter().map(|function| normal(&function.name)).collect()
+}
 
-impl Names {
-    fn new(profile: &Profile, options: &DiffOptions) -> Self {
-        let normal = |name: &str| match (normal_name(name), options.fold_generics) {
-            (name, true) => without_generics(&name),
-            (name, false) => name,
-        };
-        Self(profile.functions.iter().map(|function| normal(&function.name)).collect())
-    }
-
-    fn get(&self, function: usize) -> &str {
-        self.0.get(function).map_or("", String::as_str)
-    }
+/// Whether a linker knows a function by this name all over a program: then it is one, in whatever file the code of a macro
+/// or an included file stands that was expanded in it. Not so names of C, and of C++ what a file has for itself.
+fn is_global(system_name: &str) -> bool {
+    let is_mangled =
+        system_name.starts_with("_ZN") || system_name.starts_with("_R") || system_name.starts_with("$s");
+    is_mangled && !system_name.contains("_GLOBAL__N_")
 }
 
 /// The names that functions in several files have: there the file tells them apart.
-fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Names; 2], files: &Files) -> BTreeSet<&'n str> {
+fn ambiguous<'n>(profiles: [&Profile; 2], names: &'n [Vec<String>; 2], files: &Files) -> BTreeSet<&'n str> {
     let mut files_of: BTreeMap<&str, BTreeSet<FileId>> = BTreeMap::new();
     for (side, profile) in profiles.into_iter().enumerate() {
         for (at, function) in profile.functions.iter().enumerate() {
-            if !function.file.is_empty() {
-                files_of.entry(names[side].get(at)).or_default().insert(files.id(side, &function.file));
+            if !function.file.is_empty() && !is_global(&function.system_name) {
+                let Some(name) = names[side].get(at) else { continue };
+                files_of.entry(name).or_default().insert(files.id(side, &function.file));
             }
         }
     }

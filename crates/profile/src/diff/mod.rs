@@ -32,6 +32,7 @@
 
 mod alignment;
 mod assignment;
+mod bare;
 mod candidate;
 mod condition;
 mod entry;
@@ -50,7 +51,7 @@ use regex::Regex;
 
 use crate::call_site::{CallSites, Rules};
 use crate::model::{Counts, Profile};
-use crate::view::{Selection, Sort, View, WindowView};
+use crate::view::{RowView, Selection, Sort, View, WindowView};
 
 pub use condition::{Condition, What};
 pub use explain::{Explained, Relation};
@@ -112,7 +113,7 @@ pub struct Diff<'p> {
     pub profiles: [&'p Profile; 2],
     /// The windows that both have, in the order of the change.
     pub windows: Vec<WindowDiff<'p>>,
-    /// The windows that one side alone has.
+    /// The windows that one side alone has; where some stacks are asked for, those with such a stack.
     pub unpaired: [Vec<WindowView<'p>>; 2],
     /// What may make numbers differ although the program is the same.
     pub conditions: Vec<Condition>,
@@ -241,7 +242,8 @@ pub struct Entry {
     pub counterpart: Option<usize>,
 }
 
-/// Compares two profiles. Both have valid indices; profiles that were read have.
+/// Compares two profiles. Both have valid indices; profiles that were read have. Whether their numbers can be compared,
+/// [`make_comparable`](crate::merge::make_comparable) says.
 pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -> Diff<'p> {
     let profiles = [base, change];
     let sites = profiles.map(|profile| CallSites::new(profile, &options.rules));
@@ -251,7 +253,12 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         let patterns = &options.stack;
         (!patterns.is_empty()).then(|| crate::view::stacks_with(profiles[side], patterns, &sites[side]))
     });
-    let (paired, unpaired) = window::pair(views);
+    let (paired, mut unpaired) = window::pair(views);
+    for (windows, fits) in unpaired.iter_mut().zip(&fits) {
+        let fits =
+            |row: &RowView<'_>| fits.as_ref().is_none_or(|fits| fits.get(row.row.stack) == Some(&true));
+        windows.retain(|view| options.stack.is_empty() || view.rows.iter().any(fits));
+    }
     let windows =
         paired.into_iter().map(|views| WindowDiff::new(profiles, views, &keys, &fits, options)).collect();
     Diff {

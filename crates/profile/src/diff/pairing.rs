@@ -4,23 +4,27 @@
 //! groups of equal rows ─1─▶ equal stacks
 //!        │ left over
 //!        ├─2─▶ equal but for library frames: same call site, callers and allocation function
-//!        ├─3─▶ alignment: the best of all possible pairs
+//!        ├─3─▶ alignment: the best of all possible pairs; first among stacks whose shared functions are the same (of very
+//!        │     many stacks also without the places of the others among them)
 //!        └─4─▶ joined: what one side of a pair has too much, and the other side of another one
 //! ```
 //!
 //! 3 is told in [`alignment`](super::alignment), [`candidate`](super::candidate) and [`assignment`](super::assignment).
-//! Counts break ties there, nothing else, and the size of the blocks decides between fits of nearly one quality. 4 is for the stack that one inlining decision parts in two: where the base has
-//! more in one pair (or in a stack that is alone) and the change in another, and the two fit, they become one, as long as
-//! both amounts are of one size. One of them has to be alone, unless there is no debug information: with it, two stacks
-//! that both sides have are not one.
+//! Counts break ties there, nothing else, and the size of the blocks decides between fits of nearly one quality; only
+//! where there is no debug information, equal counts say more than frames. 4 is for the stack that one inlining decision parts in two: where the base has
+//! more in one pair (or in a stack that is alone) and the change in another, and the two fit, they become one. With debug
+//! information only if both amounts are of one size and one of them is alone: then two stacks that both sides have are
+//! not one, nor is a stack parted in many.
 //!
 //! Nothing depends on which side is the base: where an order matters, that of the stacks' texts is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
 
-use super::alignment::{ALIKE, fit};
+use super::alignment::{ALIKE, Budget, fit};
 use super::assignment::{Edge, assign};
-use super::candidate::candidates;
+use super::candidate::{self, candidates};
 use super::key::Key;
 use super::name::similarity;
 use super::rate::{difference, iterations};
@@ -47,13 +51,28 @@ struct Made {
 pub(super) fn pair(sides: Sides<'_, '_>) -> Vec<Pair> {
     let groups = [0, 1].map(|side| sides.readers[side].groups(sides.views[side]));
     let mut made = Vec::new();
-    let mut left = equal(&groups, &mut made);
-    if !left[0].is_empty() || !left[1].is_empty() {
+    let mut left = equal(sides, &groups, &mut made);
+    let mut held = hold(sides, &groups, &mut made);
+    if left.iter().chain(&held).any(|left| !left.is_empty()) {
         let mut matcher = Matcher::new(sides, &groups);
-        matcher.by_callers(&mut left, &mut made, true);
-        matcher.by_callers(&mut left, &mut made, false);
+        for with_callee in [true, false] {
+            let mut library = Vec::new();
+            matcher.by_callers(&mut left, &mut library, with_callee);
+            let more = hold(sides, &groups, &mut library);
+            held.iter_mut().zip(more).for_each(|(held, more)| held.extend(more));
+            made.append(&mut library);
+        }
         let apart = matcher.set_apart(&mut left);
-        matcher.by_alignment(&mut left, &mut made);
+        matcher.by_shared_functions(&mut left, &mut made, true);
+        if !candidate::are_all_compared(left[0].len(), left[1].len()) {
+            matcher.by_shared_functions(&mut left, &mut made, false);
+        }
+        for (left, held) in left.iter_mut().zip(held) {
+            left.extend(held);
+            left.sort_unstable();
+        }
+        let paired = matcher.by_alignment(&left, &mut made);
+        take_out(&mut left, &paired);
         add_alone(&mut made, &left);
         matcher.join(&mut made);
         add_alone(&mut made, &apart);
@@ -76,6 +95,36 @@ pub(super) fn pair(sides: Sides<'_, '_>) -> Vec<Pair> {
         .collect()
 }
 
+/// Takes pairs apart again whose counts differ, where the functions that were inlined into their call sites are not known:
+/// the stack may stand for another one then.
+fn hold(sides: Sides<'_, '_>, groups: &[Vec<Group>; 2], made: &mut Vec<Made>) -> [Vec<usize>; 2] {
+    let mut held = [Vec::new(), Vec::new()];
+    made.retain(|made| {
+        let sum = |side: usize| {
+            let mut sum = Counts::default();
+            made.groups[side]
+                .iter()
+                .filter_map(|&at| groups[side].get(at))
+                .for_each(|group| sum.add(&group.counts));
+            sum
+        };
+        let [base, change] = [sum(0), sum(1)];
+        let is_equal = difference([base.allocations, change.allocations], sides.views) == 0
+            && difference([base.bytes, change.bytes], sides.views) == 0;
+        let is_known = |side: usize| {
+            let group = made.groups[side].first().and_then(|&at| groups[side].get(at));
+            let shape = group.map(|group| sides.readers[side].shape(sides.views[side], group));
+            shape.is_some_and(|shape| shape.user.first().is_some_and(|site| site.has_source))
+        };
+        let keeps = is_equal || (0..2).all(is_known);
+        if !keeps {
+            held.iter_mut().zip(&made.groups).for_each(|(held, groups)| held.extend(groups));
+        }
+        keeps
+    });
+    held
+}
+
 fn add_alone(made: &mut Vec<Made>, left: &[Vec<usize>; 2]) {
     for (side, left) in left.iter().enumerate() {
         for &group in left {
@@ -87,9 +136,14 @@ fn add_alone(made: &mut Vec<Made>, left: &[Vec<usize>; 2]) {
 }
 
 /// Groups of equal frames. Both lists are sorted by them. Returns what is left over.
-fn equal(groups: &[Vec<Group>; 2], made: &mut Vec<Made>) -> [Vec<usize>; 2] {
+fn equal(sides: Sides<'_, '_>, groups: &[Vec<Group>; 2], made: &mut Vec<Made>) -> [Vec<usize>; 2] {
     let mut left = [Vec::new(), Vec::new()];
     let (mut base, mut change) = (0, 0);
+    // The end of the run of groups that have the same frames as the first one.
+    let run = |side: usize, from: usize| {
+        let rest = groups[side].get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|group| group.keys == rest[0].keys).count()
+    };
     loop {
         let order = match (groups[0].get(base), groups[1].get(change)) {
             (Some(a), Some(b)) => a.keys.cmp(&b.keys),
@@ -97,15 +151,48 @@ fn equal(groups: &[Vec<Group>; 2], made: &mut Vec<Made>) -> [Vec<usize>; 2] {
             (None, Some(_)) => std::cmp::Ordering::Greater,
             (None, None) => return left,
         };
-        if order.is_eq() {
-            made.push(Made { groups: [vec![base], vec![change]], how: How::Equal });
-        } else if order.is_lt() {
-            left[0].push(base);
-        } else {
-            left[1].push(change);
+        let ends = [
+            if order.is_le() { run(0, base) } else { base },
+            if order.is_ge() { run(1, change) } else { change },
+        ];
+        equal_run(sides, groups, [base..ends[0], change..ends[1]], &mut left, made);
+        [base, change] = ends;
+    }
+}
+
+/// Groups that all have the same frames: those with the same counts are pairs, and so are the last ones of either side.
+fn equal_run(
+    sides: Sides<'_, '_>,
+    groups: &[Vec<Group>; 2],
+    runs: [Range<usize>; 2],
+    left: &mut [Vec<usize>; 2],
+    made: &mut Vec<Made>,
+) {
+    let mut open = runs.map(Iterator::collect::<Vec<usize>>);
+    let mut pair = |base: usize, change: usize| {
+        made.push(Made { groups: [vec![base], vec![change]], how: How::Equal });
+    };
+    if open.iter().any(|open| open.len() > 1) {
+        let mut by_counts: BTreeMap<[u128; 2], [Vec<usize>; 2]> = BTreeMap::new();
+        for side in [0, 1] {
+            let others = u128::from(iterations(sides.views[1 - side].window));
+            for at in open[side].drain(..) {
+                let counts = groups[side].get(at).map_or_else(Counts::default, |group| group.counts);
+                let counts = [counts.allocations, counts.bytes].map(|count| u128::from(count) * others);
+                by_counts.entry(counts).or_default()[side].push(at);
+            }
         }
-        base += usize::from(order.is_le());
-        change += usize::from(order.is_ge());
+        for [bases, changes] in by_counts.into_values() {
+            let both = bases.len().min(changes.len());
+            bases.iter().zip(&changes).for_each(|(&base, &change)| pair(base, change));
+            open[0].extend(bases.into_iter().skip(both));
+            open[1].extend(changes.into_iter().skip(both));
+        }
+    }
+    if let ([base], [change]) = (&open[0][..], &open[1][..]) {
+        pair(*base, *change);
+    } else {
+        left.iter_mut().zip(open).for_each(|(left, open)| left.extend(open));
     }
 }
 
@@ -113,21 +200,26 @@ struct Matcher<'a, 'p> {
     sides: Sides<'a, 'p>,
     groups: &'a [Vec<Group>; 2],
     /// Of the groups that were looked at.
-    shapes: [BTreeMap<usize, Shape>; 2],
+    shapes: [Vec<Option<Rc<Shape>>>; 2],
+    budget: Budget,
 }
 
 impl<'a, 'p> Matcher<'a, 'p> {
     fn new(sides: Sides<'a, 'p>, groups: &'a [Vec<Group>; 2]) -> Self {
-        Self { sides, groups, shapes: [BTreeMap::new(), BTreeMap::new()] }
+        let shapes = groups.each_ref().map(|groups| vec![None; groups.len()]);
+        Self { sides, groups, shapes, budget: Budget::new() }
     }
 
-    fn shape(&mut self, side: usize, group: usize) -> Shape {
-        let Self { sides, groups, shapes } = self;
+    fn shape(&mut self, side: usize, group: usize) -> Rc<Shape> {
+        let Self { sides, groups, shapes, .. } = self;
         let made = || match groups[side].get(group) {
-            Some(group) => sides.readers[side].shape(sides.views[side], group),
-            None => Shape::default(),
+            Some(group) => Rc::new(sides.readers[side].shape(sides.views[side], group)),
+            None => Rc::default(),
         };
-        shapes[side].entry(group).or_insert_with(made).clone()
+        match shapes[side].get_mut(group) {
+            Some(shape) => Rc::clone(shape.get_or_insert_with(made)),
+            None => made(),
+        }
     }
 
     /// Allocations, and bytes, of some groups of one side.
@@ -185,12 +277,12 @@ impl<'a, 'p> Matcher<'a, 'p> {
                 let callers = shape.keys().skip(1).filter(|&key| !keys.is_one_sided(key)).collect();
                 let counts = self.counts(side, &[group]);
                 let amounts = [counts.allocations, counts.bytes].map(|count| u128::from(count) * others);
-                places.entry((shape.entry, callers, amounts)).or_default()[side].push(group);
+                places.entry((shape.entry.clone(), callers, amounts)).or_default()[side].push(group);
             }
         }
         let mut apart = [Vec::new(), Vec::new()];
         for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
-            let names = [0, 1].map(|side| -> Vec<&str> {
+            let names = [0, 1].map(|side| -> BTreeSet<&str> {
                 let sites = groups[side].iter().filter_map(|&group| self.shape(side, group).keys().next());
                 sites.map(|key| keys.name(key)).collect()
             });
@@ -206,12 +298,39 @@ impl<'a, 'p> Matcher<'a, 'p> {
         apart
     }
 
-    fn by_alignment(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
-        let shapes: [Vec<Shape>; 2] =
-            [0, 1].map(|side| left[side].iter().map(|&at| self.shape(side, at)).collect());
+    /// Aligns stacks that are the same in the functions whose names both sides have; with or without the places of the
+    /// others among them.
+    fn by_shared_functions(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>, with_places: bool) {
+        let keys = self.sides.readers[0].keys;
+        type Place = (Entry, Vec<Option<Key>>);
+        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
+        for side in [0, 1] {
+            for &group in &left[side] {
+                let shape = self.shape(side, group);
+                let mut shared: Vec<Option<Key>> = shape.keys().map(|key| keys.shared_name(key)).collect();
+                if with_places {
+                    shared.dedup_by(|a, b| a.is_none() && b.is_none());
+                } else {
+                    shared.retain(Option::is_some);
+                }
+                places.entry((shape.entry.clone(), shared)).or_default()[side].push(group);
+            }
+        }
+        let mut paired = [BTreeSet::new(), BTreeSet::new()];
+        for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
+            let of_place = self.by_alignment(&groups, made);
+            paired.iter_mut().zip(of_place).for_each(|(paired, more)| paired.extend(more));
+        }
+        take_out(left, &paired);
+    }
+
+    /// Aligns groups; returns those that are paired.
+    fn by_alignment(&mut self, of: &[Vec<usize>; 2], made: &mut Vec<Made>) -> [BTreeSet<usize>; 2] {
+        let shapes: [Vec<Rc<Shape>>; 2] =
+            [0, 1].map(|side| of[side].iter().map(|&at| self.shape(side, at)).collect());
         // Which side is the first one follows from the stacks.
         let texts = |side: usize| -> Vec<&[Key]> {
-            left[side].iter().filter_map(|&at| Some(&*self.groups[side].get(at)?.keys)).collect()
+            of[side].iter().filter_map(|&at| Some(&*self.groups[side].get(at)?.keys)).collect()
         };
         let first = usize::from(texts(1) < texts(0));
         let second = 1 - first;
@@ -220,47 +339,52 @@ impl<'a, 'p> Matcher<'a, 'p> {
         let mut edges = Vec::new();
         for (at, other) in candidates(keys, &shapes[first], &shapes[second]) {
             let (Some(a), Some(b)) = (shapes[first].get(at), shapes[second].get(other)) else { continue };
-            let Some(fit) = fit(keys, a, b) else { continue };
+            let Some(fit) = fit(keys, a, b, &mut self.budget) else { continue };
             let counts = |side: usize, at: usize| {
-                left[side].get(at).map_or_else(Counts::default, |&group| self.counts(side, &[group]))
+                of[side].get(at).map_or_else(Counts::default, |&group| self.counts(side, &[group]))
             };
-            let likeness = self.likeness(first, [counts(first, at), counts(second, other)]);
+            let is_known = [a, b].iter().all(|shape| shape.user.first().is_some_and(|site| site.has_source));
+            let likeness = self.likeness(first, [counts(first, at), counts(second, other)], is_known);
             // A pair more is no reason to make bad ones.
             let weight = 0.02 + fit.quality * fit.quality + likeness;
             edges.push(Edge { left: at, right: other, weight });
+            let is_equal = a.user.len() == b.user.len() && a.keys().eq(b.keys());
             let how = match (fit.site_renamed, fit.renamed) {
                 (true, _) => How::OtherSite,
                 (false, true) => How::Renamed,
+                (false, false) if is_equal => How::Library,
                 (false, false) => How::Inlining,
             };
             fits.insert((at, other), how);
         }
-        let mut is_left = [0, 1].map(|side| vec![true; left[side].len()]);
+        let mut paired = [BTreeSet::new(), BTreeSet::new()];
         for (at, other) in assign(&edges) {
             let how = fits.get(&(at, other)).copied().unwrap_or(How::Inlining);
             let mut groups = [Vec::new(), Vec::new()];
             for (side, at) in [(first, at), (second, other)] {
-                if let (Some(&group), Some(is_left)) = (left[side].get(at), is_left[side].get_mut(at)) {
+                if let Some(&group) = of[side].get(at) {
                     groups[side].push(group);
-                    *is_left = false;
+                    paired[side].insert(group);
                 }
             }
             made.push(Made { groups, how });
         }
-        for side in [0, 1] {
-            let mut is_left = is_left[side].iter();
-            left[side].retain(|_| is_left.next().copied().unwrap_or(true));
-        }
+        paired
     }
 
-    /// How much alike counts are, as far as it may decide: blocks of the same size, and then as many of them.
-    fn likeness(&self, side: usize, counts: [Counts; 2]) -> f64 {
+    /// How much alike counts are, as far as it may decide: blocks of the same size, and then as many of them. Where it is not
+    /// known what was inlined, the same counts say more than the frames.
+    fn likeness(&self, side: usize, counts: [Counts; 2], is_known: bool) -> f64 {
         let [a, b] = counts.map(|counts| [counts.allocations, counts.bytes].map(u128::from));
         let is_one_size = a[1] * b[0] == b[1] * a[0];
         let rate = |side: usize, count: u128| count as f64 / iterations(self.sides.views[side].window) as f64;
         let (a, b) = (rate(side, a[0]), rate(1 - side, b[0]));
         let as_many = if a + b > 0.0 { 1.0 - (a - b).abs() / (a + b) } else { 1.0 };
-        if is_one_size { 0.15 + 0.001 * as_many } else { 0.001 * as_many }
+        match (is_one_size, as_many >= 1.0) {
+            (true, true) if !is_known => 1.0,
+            (true, _) => 0.15 + 0.001 * as_many,
+            (false, _) => 0.001 * as_many,
+        }
     }
 
     /// How many more bytes the change has.
@@ -285,43 +409,52 @@ impl<'a, 'p> Matcher<'a, 'p> {
         if givers.iter().any(Vec::is_empty) {
             return;
         }
-        let shapes: [Vec<Shape>; 2] =
+        let shapes: [Vec<Rc<Shape>>; 2] =
             [0, 1].map(|side| givers[side].iter().map(|&(_, group)| self.shape(side, group)).collect());
         let keys = self.sides.readers[0].keys;
+        let mut budget = Budget::new();
         // How much would be left of what is too much, and how bad the fit is; who they are.
-        let mut possible: Vec<((u64, f64), [usize; 2])> = Vec::new();
+        let mut possible: Vec<((u64, f64), [usize; 2], bool)> = Vec::new();
         for (base, change) in candidates(keys, &shapes[0], &shapes[1]) {
             let (Some(a), Some(b)) = (shapes[0].get(base), shapes[1].get(change)) else { continue };
             let both = [givers[0][base].0, givers[1][change].0];
             let is_alone = both.iter().any(|&at| made[at].how == How::Alone);
             let is_known = [a, b].iter().all(|shape| shape.user.first().is_some_and(|site| site.has_source));
             // Where inlined functions are known, equal stacks on both sides are no accident.
-            if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]]) {
+            if (!is_alone && is_known) || !can_join(more[both[0]], more[both[1]], is_known) {
                 continue;
             }
-            let Some(fit) = fit(keys, a, b).filter(|fit| !fit.site_renamed) else { continue };
+            // In the order of the stacks, whichever is the base's.
+            let (first, second) = if a.user_order(b).is_le() { (a, b) } else { (b, a) };
+            let fit = fit(keys, first, second, &mut budget).filter(|fit| !fit.site_renamed);
+            let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();
-            possible.push(((left, 1.0 - fit.quality), both));
+            possible.push(((left, 1.0 - fit.quality), both, is_known));
         }
         let text = |at: usize, side: usize| {
             let group = made[at].groups[side].first().and_then(|&at| self.groups[side].get(at));
             group.map_or(&[][..], |group| &*group.keys)
         };
+        // With how much each has too much, or too little.
         let texts = |both: [usize; 2]| {
-            let (a, b) = (text(both[0], 0), text(both[1], 1));
+            let of = |side: usize| {
+                let at = both[side];
+                (text(at, side), more[at].unsigned_abs(), bytes[at].unsigned_abs())
+            };
+            let (a, b) = (of(0), of(1));
             (a.min(b), a.max(b))
         };
-        possible.sort_by(|(a, of_a), (b, of_b)| {
+        possible.sort_by(|(a, of_a, _), (b, of_b, _)| {
             let costs = a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
             costs.then_with(|| texts(*of_a).cmp(&texts(*of_b))).then(of_a.cmp(of_b))
         });
         // Who was joined with whom: the one that is further to the front.
-        let mut more = more;
+        let mut more = more.clone();
         let mut joined: Vec<usize> = (0..made.len()).collect();
-        for (_, both) in possible {
+        for (_, both, is_known) in possible {
             let [a, b] = both.map(|at| root(&mut joined, at));
-            if a == b || !can_join(more[a], more[b]) {
+            if a == b || !can_join(more[a], more[b], is_known) {
                 continue;
             }
             let (into, from) = if more[a].unsigned_abs() >= more[b].unsigned_abs() { (a, b) } else { (b, a) };
@@ -337,10 +470,17 @@ impl<'a, 'p> Matcher<'a, 'p> {
     }
 }
 
-/// Whether one has too much of what the other has too little of, and both of one size.
-fn can_join(a: i128, b: i128) -> bool {
+fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
+    for (left, paired) in left.iter_mut().zip(paired) {
+        left.retain(|group| !paired.contains(group));
+    }
+}
+
+/// Whether one has too much of what the other has too little of; and both of one size, where inlined functions are known:
+/// there a stack is not parted in many.
+fn can_join(a: i128, b: i128, is_known: bool) -> bool {
     let (small, large) = (a.unsigned_abs().min(b.unsigned_abs()), a.unsigned_abs().max(b.unsigned_abs()));
-    a.signum() == -b.signum() && small.saturating_mul(2) >= large
+    a.signum() == -b.signum() && (!is_known || small.saturating_mul(2) >= large)
 }
 
 fn root(parents: &mut [usize], mut at: usize) -> usize {

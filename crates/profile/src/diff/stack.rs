@@ -1,5 +1,6 @@
 //! Stacks as they are compared: of the frames what tells a place in the program, and where its call site is.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::DiffOptions;
@@ -34,13 +35,17 @@ impl<'k> Reader<'k> {
         if self.fold_recursion { fold(&frames) } else { frames }
     }
 
-    /// The rows of a window by their frames: equal ones together. In the order of the frames.
+    /// The rows of a window by their frames: equal ones together, but for those whose call site has no source: there rows
+    /// at different addresses may be different inlined functions. In the order of the frames, then of the counts.
     pub(super) fn groups(&self, view: &WindowView<'_>) -> Vec<Group> {
-        let mut known: HashMap<Box<[Key]>, usize> = HashMap::with_capacity(view.rows.len());
+        let mut known: HashMap<(Box<[Key]>, usize), usize> = HashMap::with_capacity(view.rows.len());
         let mut groups: Vec<Group> = Vec::with_capacity(view.rows.len());
         for (at, row) in view.rows.iter().enumerate() {
-            let frames: Box<[Key]> = self.frames(row).iter().map(|(item, _)| item.key).collect();
-            let group = *known.entry(frames).or_insert_with(|| {
+            let frames = self.frames(row);
+            let keys: Box<[Key]> = frames.iter().map(|(item, _)| item.key).collect();
+            let is_known =
+                frames.iter().find(|(item, _)| !item.listed).is_some_and(|(item, _)| item.has_source);
+            let group = *known.entry((keys, if is_known { 0 } else { at + 1 })).or_insert_with(|| {
                 groups.push(Group::default());
                 groups.len() - 1
             });
@@ -49,12 +54,15 @@ impl<'k> Reader<'k> {
                 group.counts.add(&row.row.counts);
             }
         }
-        for (frames, at) in known {
+        for ((frames, _), at) in known {
             if let Some(group) = groups.get_mut(at) {
                 group.keys = frames;
             }
         }
-        groups.sort_by(|a, b| a.keys.cmp(&b.keys));
+        let counts = |group: &Group| (group.counts.allocations, group.counts.bytes);
+        groups.sort_by(|a, b| {
+            a.keys.cmp(&b.keys).then_with(|| (counts(a), &a.rows).cmp(&(counts(b), &b.rows)))
+        });
         groups
     }
 
@@ -132,6 +140,12 @@ impl Shape {
 
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         self.user.iter().map(|item| item.key)
+    }
+
+    /// The order of two stacks, by all that an alignment looks at.
+    pub(super) fn user_order(&self, other: &Self) -> Ordering {
+        let all = |item: &Item| (item.key, item.inlined, item.has_source, item.listed, item.entry);
+        self.user.iter().map(all).cmp(other.user.iter().map(all)).then(self.callee.cmp(&other.callee))
     }
 }
 

@@ -44,12 +44,13 @@
 //! thread ids are written at all: they are 0 when a file is read.
 
 mod document;
-mod proto;
-mod read;
+pub(crate) mod proto;
+pub(crate) mod read;
 mod wire;
 mod write;
 
 pub use read::{MAX_BYTES, read, read_with_limit};
+pub(crate) use wire::begins_well;
 pub use write::{write, write_at};
 
 use prost::Message as _;
@@ -76,7 +77,7 @@ pub const SAMPLE_TYPES: [(&str, &str); 16] = [
 ];
 
 /// What the comment that is ours begins with.
-const COMMENT_PREFIX: &str = "#heaptally ";
+pub(crate) const COMMENT_PREFIX: &str = "#heaptally ";
 
 /// The digest of a message: of its encoding without comments.
 ///

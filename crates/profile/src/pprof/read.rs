@@ -30,8 +30,13 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
 /// As [`read`]; [`Error::TooLarge`] beyond the limit.
 pub fn read_with_limit(bytes: &[u8], limit_bytes: u64) -> Result<Profile, Error> {
     let unpacked = decompress(bytes, limit_bytes)?;
-    let mut message = decode(&unpacked)?;
+    let message = decode(&unpacked)?;
     drop(unpacked);
+    read_message(message)
+}
+
+/// Reads a message that heaptally wrote.
+pub(crate) fn read_message(mut message: proto::Profile) -> Result<Profile, Error> {
     let (text_at, document) = document(&message)?;
     let found = digest(&mut message, Some(text_at));
     if found != document.digest {
@@ -40,7 +45,7 @@ pub fn read_with_limit(bytes: &[u8], limit_bytes: u64) -> Result<Profile, Error>
     assemble(message, document)
 }
 
-fn decompress(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn decompress(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, Error> {
     const MAGIC: [u8; 2] = [0x1f, 0x8b];
     if !bytes.starts_with(&MAGIC) {
         let found = match bytes {
@@ -63,7 +68,7 @@ fn decompress(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, Error> {
     }
 }
 
-fn decode(unpacked: &[u8]) -> Result<proto::Profile, Error> {
+pub(crate) fn decode(unpacked: &[u8]) -> Result<proto::Profile, Error> {
     if super::wire::count_messages(unpacked, MAX_MESSAGES) > MAX_MESSAGES {
         return Err(Error::TooLarge { limit: MAX_MESSAGES, unit: "messages" });
     }
@@ -87,7 +92,7 @@ fn document(message: &proto::Profile) -> Result<(usize, Document), Error> {
 }
 
 /// What a message's values are, for people.
-fn sample_types(message: &proto::Profile) -> String {
+pub(crate) fn sample_types(message: &proto::Profile) -> String {
     const SHOWN: usize = 4;
     let text = |index: i64| {
         let found = usize::try_from(index).ok().and_then(|at| message.string_table.get(at));

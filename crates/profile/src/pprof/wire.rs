@@ -27,6 +27,20 @@ pub(super) fn count_messages(profile: &[u8], enough: u64) -> u64 {
     count
 }
 
+/// Whether a beginning is that of a `Profile`: known fields, the first of them several, up to where it ends.
+pub(crate) fn begins_well(beginning: &[u8]) -> bool {
+    const LAST_FIELD: u64 = 15;
+    let mut fields = Fields { rest: beginning };
+    let mut count = 0;
+    while let Some((number, _)) = fields.next() {
+        if number == 0 || number > LAST_FIELD {
+            return false;
+        }
+        count += 1;
+    }
+    count > 1
+}
+
 /// The length-delimited fields of a message; the others are skipped.
 struct Fields<'a> {
     rest: &'a [u8],

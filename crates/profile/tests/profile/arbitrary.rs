@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Module, Profile,
-    RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Metric, Module, Origin,
+    Profile, RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -267,8 +267,16 @@ fn losses() -> impl Strategy<Value = Losses> {
 
 fn environment() -> impl Strategy<Value = Environment> {
     let texts = || prop::collection::vec(text(), 0..3);
-    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>()).prop_map(
-        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code)| Environment {
+    let origin = (text(), text(), any::<bool>()).prop_map(|(format, sampling, live_only)| Origin {
+        format,
+        sampling,
+        live_only,
+    });
+    let unknown =
+        prop::collection::btree_set(select(&[Metric::Windows, Metric::Bytes, Metric::Threads][..]), 0..3);
+    let import = (prop::option::of(origin), unknown);
+    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>(), import).prop_map(
+        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code, import)| Environment {
             recorder,
             architecture: "x86_64".to_owned(),
             libc,
@@ -278,6 +286,8 @@ fn environment() -> impl Strategy<Value = Environment> {
             frees_from_before,
             exit_code,
             repeats: 0,
+            origin: import.0,
+            unknown: import.1,
         },
     )
 }

@@ -351,6 +351,30 @@ fn equal_static_names_in_two_files_are_two() {
     assert_eq!(diff.windows[0].pairing.other_site, 1);
 }
 
+/// What a macro expands to has the macro's file; a name that is one for the linker is one function.
+#[test]
+fn a_macro_in_another_file_is_no_other_function() {
+    for name in ["_ZN1a1fE", "_RNvC1a1f"] {
+        let of = |file: &str| format!("3 8 malloc {name}@/p/{file}:1 main@/p/main.rs:2");
+        let (base, change) = (of("src/f.rs"), of("src/macros.rs"));
+        expect((1, &base), (1, &change), &[]);
+    }
+    let of = |file: &str| format!("3 8 malloc _ZN12_GLOBAL__N_11fEv@/p/{file}:1 main@/p/main.cc:2");
+    let (base, change) = (profile(1, &of("a.cc")), profile(1, &of("b.cc")));
+    assert_eq!(entries(&compare(&base, &change)).len(), 2);
+}
+
+/// An optimiser that folds instances with the same code leaves the name of one.
+#[test]
+fn folded_instances_are_no_difference() {
+    let base = "5 8 malloc grow<A> push<A> main\n 2 8 malloc grow<B> push<B> main";
+    let change = "5 8 malloc grow<B> push<A> main\n 2 8 malloc grow<B> push<B> main";
+    expect((1, base), (1, change), &[]);
+    expect((1, change), (1, base), &[]);
+    let planted = "5 8 malloc grow<B> push<A> main\n 3 8 malloc grow<B> push<B> main";
+    expect((1, base), (1, planted), &["1 More grow<B>:0"]);
+}
+
 #[test]
 fn one_stack_that_inlining_parts_in_two_is_one() {
     let base = "10 8 malloc parse walk run main";
@@ -370,6 +394,29 @@ fn unrelated_stacks_are_no_pair() {
     let pairing = diff.windows[0].pairing;
     assert_eq!((pairing.base_only, pairing.change_only), (1, 1));
     assert_eq!(entries(&diff).len(), 2);
+}
+
+/// More than are all compared with each other: every way down a tree, with another name for what calls itself in it, or
+/// with one more caller.
+#[test]
+fn very_many_stacks_are_paired_although_all_of_them_differ() {
+    let tree = |walk: &str, callers: &str| {
+        let stack = |path: usize| {
+            let steps = (0..10).map(|at| if path >> at & 1 == 0 { "left" } else { "right" });
+            steps.map(|step| format!("{walk} {step} ")).collect::<String>()
+        };
+        (0..1024).map(|path| format!("1 8 malloc leaf {}{callers}\n", stack(path))).collect::<String>()
+    };
+    let base = tree("visit", "main");
+    for (change, how) in [(tree("descend", "main"), "renamed"), (tree("visit", "begin main"), "inlining")] {
+        let (base, change) = (profile(1, &base), profile(1, &change));
+        let diff = compare(&base, &change);
+        let pairing = diff.windows[0].pairing;
+        assert_eq!(entries(&diff), [""; 0], "{how}");
+        assert_eq!(pairing.unchanged, 1024, "{how}");
+        let by = if how == "renamed" { pairing.renamed } else { pairing.inlining };
+        assert_eq!(by, 1024, "{how}: {pairing:?}");
+    }
 }
 
 #[test]
@@ -432,6 +479,20 @@ fn one_stack_can_be_asked_for() {
     let change = profile(1, "2 8 malloc f main\n 2 8 malloc g main");
     let options = DiffOptions { stack: vec![regex::Regex::new("^g$").unwrap()], ..DiffOptions::default() };
     assert_eq!(entries(&diff(&base, &change, &options)), ["1 More g:0"]);
+    // A window of one side is a difference for its own stacks only.
+    let mut other = profile(1, "1 8 malloc f main");
+    other.windows[0].name = "other".into();
+    assert!(diff(&base, &other, &options).differs());
+    assert!(!diff(&other, &other, &options).differs());
+    let mut second = base.clone();
+    second.windows.push(other.windows[0].clone());
+    let f = second.rows.iter().position(|row| second.stacks[row.stack].locations.len() == 3).unwrap();
+    second.rows.push(Row { window: 1, ..second.rows[f].clone() });
+    let by = |pattern: &str| {
+        let stack = vec![regex::Regex::new(pattern).unwrap()];
+        diff(&base, &second, &DiffOptions { stack, ..DiffOptions::default() }).differs()
+    };
+    assert_eq!(["^f$", "^g$"].map(by).iter().filter(|differs| **differs).count(), 1);
 }
 
 #[test]

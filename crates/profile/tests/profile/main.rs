@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod diff;
+mod import;
 mod merge;
 mod normal_form;
 mod round_trip;

@@ -1,7 +1,10 @@
 //! Several runs in one profile: nothing is lost, and neither grouping nor the order of tables matters.
 
-use heaptally_profile::merge::merge;
-use heaptally_profile::model::{Counts, Environment, Profile, RepeatValue, ThreadLife, ThreadTotal};
+use heaptally_profile::Error;
+use heaptally_profile::merge::{make_comparable, merge, sum as add};
+use heaptally_profile::model::{
+    Counts, Environment, Metric, Origin, Profile, RepeatValue, ThreadLife, ThreadTotal,
+};
 use heaptally_profile::pprof::{read, write};
 use proptest::prelude::*;
 
@@ -14,6 +17,7 @@ fn runs() -> impl Strategy<Value = Vec<Profile>> {
         for run in &mut runs {
             let Environment { recorder, libc, lifetimes, .. } = &mut run.environment;
             (*recorder, *libc, *lifetimes) = ("0.1.0".into(), "glibc 2.36".into(), true);
+            (run.environment.origin, run.environment.unknown) = (None, [].into());
         }
         runs
     })
@@ -132,4 +136,106 @@ proptest! {
             prop_assert_eq!(row.counts.allocations, 3 * row.repeats[0].allocations);
         }
     }
+}
+
+/// What two profiles have in common is what they are added by, so each run is given to several.
+fn shards() -> impl Strategy<Value = Vec<Profile>> {
+    (runs(), runs(), prop::collection::vec(1..4_usize, 3)).prop_map(|(runs, others, repeats)| {
+        let shard = |((run, other), repeats): ((Profile, Profile), usize)| match repeats {
+            1 => run,
+            repeats => {
+                merge([run, other.clone(), other].into_iter().take(repeats).collect()).unwrap_or_default()
+            }
+        };
+        runs.into_iter().zip(others).zip(repeats).map(shard).collect()
+    })
+}
+
+/// The sums of rows as they can be had without any of the model's own sums.
+fn sums(profile: &Profile) -> [u128; 4] {
+    let add = |value: fn(&Counts) -> u64| profile.rows.iter().map(|row| u128::from(value(&row.counts))).sum();
+    [add(|of| of.allocations), add(|of| of.bytes), add(|of| of.freed), add(|of| of.freed_later_bytes)]
+}
+
+proptest! {
+    #[test]
+    fn sums_are_the_same_in_any_order_and_group(shards in shards()) {
+        let [a, b, c] = <[Profile; 3]>::try_from(shards).map_err(|_| TestCaseError::fail("three"))?;
+        let of = |profiles: &[&Profile]| add(profiles.iter().map(|&profile| profile.clone()).collect());
+        let all = of(&[&a, &b, &c])?;
+        all.validate()?;
+        prop_assert_eq!(&of(&[&c, &a, &b])?, &all);
+        prop_assert_eq!(&of(&[&b, &a, &c])?, &all);
+        prop_assert_eq!(&of(&[&of(&[&a, &b])?, &c])?, &all);
+        prop_assert_eq!(&of(&[&a, &of(&[&c, &b])?])?, &all);
+        prop_assert_eq!(&of(&[&all])?, &all);
+        prop_assert_eq!(write(&of(&[&c, &b, &a])?), write(&all));
+    }
+
+    #[test]
+    fn sums_are_exact(mut shards in exact_runs()) {
+        // A row that counts in the entries of windows of one name goes where that window goes.
+        let expected = shards.iter().map(sums).fold([0; 4], |sum, of| [0, 1, 2, 3].map(|at| sum[at] + of[at]));
+        let iterations = |profile: &Profile| -> u128 {
+            profile.windows.iter().map(|window| u128::from(window.iterations & 0xffff_ffff)).sum()
+        };
+        for shard in &mut shards {
+            shard.windows.iter_mut().for_each(|window| window.iterations &= 0xffff_ffff);
+        }
+        let expected_iterations: u128 = shards.iter().map(iterations).sum();
+        let all = add(shards)?;
+        prop_assert_eq!(sums(&all), expected);
+        prop_assert_eq!(sums(&read(&write(&all))?), expected);
+        prop_assert_eq!(all.windows.iter().map(|of| u128::from(of.iterations)).sum::<u128>(), expected_iterations);
+        prop_assert_eq!(all.environment.runs(), 1);
+    }
+}
+
+/// A profile out of another tool's file.
+fn imported(sampling: &str, live_only: bool, unknown: &[Metric]) -> Profile {
+    let origin = Origin { format: "pprof profile".into(), sampling: sampling.into(), live_only };
+    let unknown = unknown.iter().copied().collect();
+    Profile {
+        environment: Environment { origin: Some(origin), unknown, ..Environment::default() },
+        ..Profile::default()
+    }
+}
+
+#[test]
+fn what_is_of_another_kind_is_not_added() {
+    let refused = |one: &Profile, other: &Profile, words: &str| {
+        let error = add(vec![one.clone(), other.clone()]).expect_err("they do not go together");
+        assert!(error.to_string().contains(words), "{error}");
+        add(vec![one.clone(), one.clone()]).expect("a profile goes with itself");
+    };
+    let exact = imported("", false, &[]);
+    refused(&exact, &Profile::default(), "what wrote it is heaptally in one, \"pprof profile\" in another");
+    refused(
+        &exact,
+        &imported("one in 512 bytes", false, &[]),
+        "the sampling is \"one in 512 bytes\" in one, none",
+    );
+    refused(&exact, &imported("", true, &[]), "what is counted is live blocks in one, all in another");
+    refused(&exact, &imported("", false, &[Metric::Bytes]), "what is not known");
+    assert_eq!(add(Vec::new()), Err(Error::NothingToMerge));
+}
+
+#[test]
+fn what_one_side_did_not_measure_is_not_compared() {
+    let mut sampled = imported("one in 512 bytes", false, &[]);
+    let mut exact = imported("", false, &[]);
+    assert!(matches!(
+        make_comparable(&mut exact, &mut sampled),
+        Err(Error::Unlike { what: "the sampling", .. })
+    ));
+    let mut live = imported("", true, &[]);
+    assert!(make_comparable(&mut exact, &mut live).is_err());
+    let mut without = imported("", false, &[Metric::Bytes]);
+    exact.rows.push(heaptally_profile::model::Row {
+        counts: Counts { allocations: 2, bytes: 20, ..Counts::default() },
+        ..Default::default()
+    });
+    assert_eq!(make_comparable(&mut exact, &mut without), Ok(()));
+    assert_eq!((exact.rows[0].counts.allocations, exact.rows[0].counts.bytes), (2, 0));
+    assert!(!exact.environment.knows(Metric::Bytes));
 }

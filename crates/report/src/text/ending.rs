@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use heaptally_profile::frame::{file_name, location_frames};
-use heaptally_profile::model::{Capture, Profile, ThreadTotal};
+use heaptally_profile::model::{Capture, Metric, Profile, ThreadTotal};
 use heaptally_profile::total::{CaptureEvents, Sum};
 use heaptally_profile::view::{View, WindowView};
 
@@ -24,7 +24,9 @@ pub(super) fn ending(page: &mut Page, context: &Context<'_>, view: &View<'_>) {
             &threads(context, window),
         );
     }
-    captures(page, &windows);
+    if context.profile.environment.knows(Metric::Captures) {
+        captures(page, &windows);
+    }
     let mut lost = phrases(&context.profile.losses);
     lost.extend(mismatches(context.profile));
     page.part("not recorded", &lost);
@@ -149,7 +151,10 @@ fn warnings(profile: &Profile) -> Vec<String> {
             ));
         }
         for warning in &image.warnings {
-            lines.push(format!("{}: {}", escape(&image.label), escape(warning)));
+            lines.push(match image.label.as_str() {
+                "" => escape(warning).into_owned(),
+                label => format!("{}: {}", escape(label), escape(warning)),
+            });
         }
     }
     lines.extend(crate::child::sentences(&profile.children));

@@ -45,7 +45,7 @@ pub(super) fn sites_of<'v, 'p>(context: &Context<'p>, window: &'v WindowView<'p>
 pub(super) fn sites(page: &mut Page, context: &Context<'_>, window: &WindowView<'_>) {
     let sort = context.options.sort;
     let sites = sites_of(context, window);
-    let columns = Columns::of(window.window, sort, window.counts);
+    let columns = Columns::of(window.window, sort, window.counts).known_to(&context.profile.environment);
     let min = context.options.min;
     let (large, small): (Vec<_>, Vec<_>) =
         sites.into_iter().partition(|site| columns.reaches(&site.counts, min));
@@ -111,7 +111,7 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
     }
     let functions = table;
     let sort = context.options.sort;
-    let columns = Columns::of(window.window, sort, window.counts);
+    let columns = Columns::of(window.window, sort, window.counts).known_to(&context.profile.environment);
     let mut sums: Vec<(FunctionIndex, Sums)> =
         (0..).zip(sums).filter(|(_, sums)| sums.latest_row > 0).collect();
     sums.sort_by_key(|(_, sums)| std::cmp::Reverse((sort.key(&sums.itself), sort.key(&sums.below))));

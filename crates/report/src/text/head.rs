@@ -1,12 +1,13 @@
 //! What stands above a window's rows.
 
+use heaptally_profile::model::Metric;
 use heaptally_profile::view::WindowView;
 
 use super::Context;
 use super::page::Page;
 use super::table::Columns;
 use crate::child::image_name;
-use crate::escape::quote;
+use crate::escape::{escape, quote};
 use crate::number::{count, counted, share};
 
 /// The head line and what else is to be known of a window.
@@ -44,19 +45,25 @@ pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
     if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
         parts[0].push_str(&format!(" of {}", image_name(image)));
     }
-    parts.push(if window.iterations_told {
-        counted(window.iterations, "iteration", "iterations")
-    } else {
-        counted(window.entries, "entry", "entries")
-    });
-    let columns = Columns::of(window, context.options.sort, *counts);
+    let environment = &context.profile.environment;
+    if environment.knows(Metric::Windows) {
+        parts.push(if window.iterations_told {
+            counted(window.iterations, "iteration", "iterations")
+        } else {
+            counted(window.entries, "entry", "entries")
+        });
+    }
+    let columns = Columns::of(window, context.options.sort, *counts).known_to(environment);
     if columns.is_divided() {
         parts.push(format!("{} allocs/iter", columns.number(counts.allocations)));
-        parts.push(format!("{} B/iter", columns.bytes(counts.bytes)));
     } else {
         parts.push(counted(counts.allocations, "allocation", "allocations"));
-        parts.push(format!("{} B", count(counts.bytes)));
     }
+    parts.push(match (columns.has_bytes(), columns.is_divided()) {
+        (false, _) => "bytes unknown".to_owned(),
+        (true, true) => format!("{} B/iter", columns.bytes(counts.bytes)),
+        (true, false) => format!("{} B", count(counts.bytes)),
+    });
     if context.profile.environment.lifetimes {
         parts.push(match counts.live() {
             0 => "0 live at end".to_owned(),
@@ -69,7 +76,9 @@ pub(super) fn line(context: &Context<'_>, view: &WindowView<'_>) -> String {
 fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
     let window = view.window;
     let mut notes = Vec::new();
-    if view.counts.allocations > 0 {
+    let environment = &context.profile.environment;
+    // Without frees, a recording of one entry has said it all in its head line.
+    if view.counts.allocations > 0 && (environment.lifetimes || environment.knows(Metric::Windows)) {
         notes.push(blocks(context, view));
     }
     notes.extend(left_out(context, view));
@@ -117,8 +126,11 @@ fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
 /// What became of the blocks, in all.
 fn blocks(context: &Context<'_>, view: &WindowView<'_>) -> String {
     let counts = &view.counts;
-    let mut note =
-        format!("{} of {} B", counted(counts.allocations, "allocation", "allocations"), count(counts.bytes));
+    let allocations = counted(counts.allocations, "allocation", "allocations");
+    let mut note = match context.profile.environment.knows(Metric::Bytes) {
+        true => format!("{allocations} of {} B", count(counts.bytes)),
+        false => allocations,
+    };
     if context.profile.environment.lifetimes {
         note.push_str(&format!(
             ": {} freed while it was open, {} later, {} still live at exit",
@@ -164,4 +176,34 @@ fn left_out(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
         notes.push("nothing was left out".to_owned());
     }
     notes
+}
+
+/// What a recording is that another tool made, and what is therefore not known. Nothing for heaptally's own.
+pub(super) fn origin(page: &mut Page, context: &Context<'_>) {
+    let environment = &context.profile.environment;
+    let Some(origin) = &environment.origin else { return };
+    let mut unknown: Vec<&str> = environment.unknown.iter().map(|metric| word(*metric)).collect();
+    if !environment.lifetimes {
+        unknown.insert(0, "frees");
+    }
+    page.line(&format!("from a {}; not known: {}", escape(&origin.format), unknown.join(", ")));
+    if !origin.sampling.is_empty() {
+        page.line(&format!("sampled ({}): the numbers are estimates", escape(&origin.sampling)));
+    }
+    if origin.live_only {
+        page.line("live blocks only: what had been freed when the file was written is not counted");
+    }
+    page.line("");
+}
+
+fn word(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Windows => "windows",
+        Metric::Bytes => "bytes",
+        Metric::Reallocs => "reallocs",
+        Metric::Temporary => "temporary blocks",
+        Metric::Failed => "failed calls",
+        Metric::Captures => "whether stacks are whole",
+        Metric::Threads => "threads",
+    }
 }

@@ -1,6 +1,6 @@
 //! Numbers in columns, and what stands behind them.
 
-use heaptally_profile::model::{Counts, Window};
+use heaptally_profile::model::{Counts, Environment, Metric, Window};
 use heaptally_profile::view::Sort;
 
 use crate::number::{bytes_per_iteration, count, per_iteration, share};
@@ -87,12 +87,23 @@ pub(super) struct Columns {
     iterations: u64,
     sort: Sort,
     all: Counts,
+    /// Whether bytes were measured; else they have no column.
+    has_bytes: bool,
 }
 
 impl Columns {
     /// `all`: what the shares are of.
     pub(super) fn of(window: &Window, sort: Sort, all: Counts) -> Self {
-        Self { iterations: window.iterations, sort, all }
+        Self { iterations: window.iterations, sort, all, has_bytes: true }
+    }
+
+    /// Without a column for what the recording does not know.
+    pub(super) fn known_to(self, environment: &Environment) -> Self {
+        Self { has_bytes: environment.knows(Metric::Bytes), ..self }
+    }
+
+    pub(super) fn has_bytes(&self) -> bool {
+        self.has_bytes
     }
 
     /// The same without division.
@@ -105,7 +116,10 @@ impl Columns {
     }
 
     pub(super) fn titles(&self) -> Vec<String> {
-        let mut titles = vec!["allocs".to_owned(), "B".to_owned()];
+        let mut titles = vec!["allocs".to_owned()];
+        if self.has_bytes {
+            titles.push("B".to_owned());
+        }
         match self.sort {
             Sort::Count | Sort::Bytes => {}
             Sort::Live => titles.push("live".to_owned()),
@@ -131,7 +145,10 @@ impl Columns {
     }
 
     pub(super) fn cells(&self, counts: &Counts) -> Vec<String> {
-        let mut cells = vec![self.number(counts.allocations), self.bytes(counts.bytes)];
+        let mut cells = vec![self.number(counts.allocations)];
+        if self.has_bytes {
+            cells.push(self.bytes(counts.bytes));
+        }
         if matches!(self.sort, Sort::Live | Sort::Temporary) {
             cells.push(self.number(self.sort.value(counts)));
         }
@@ -144,7 +161,7 @@ impl Columns {
         match self.sort {
             Sort::Count => 0,
             Sort::Bytes => 1,
-            Sort::Live | Sort::Temporary => 2,
+            Sort::Live | Sort::Temporary => 1 + usize::from(self.has_bytes),
         }
     }
 

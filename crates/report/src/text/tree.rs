@@ -143,7 +143,8 @@ pub(super) fn tree(page: &mut Page, context: &Context<'_>, window: &WindowView<'
         }
     }
     tree.sort(context.options.sort);
-    let columns = Columns::of(window.window, context.options.sort, window.counts);
+    let columns = Columns::of(window.window, context.options.sort, window.counts)
+        .known_to(&context.profile.environment);
     let shown = shown(&tree, context, &columns);
 
     let mut table = Table::new(columns.titles(), "");

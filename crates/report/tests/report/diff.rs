@@ -121,6 +121,34 @@ fn markdown_is_never_too_long_and_holds_names_as_code() {
     assert!(markdown.contains("more call sites") && markdown.ends_with("</details>\n"));
 }
 
+/// Nothing but code spans stands in the table, with as many backticks around as none within has, and bars escaped; the
+/// folded part is one block of code.
+#[test]
+fn markdown_holds_in_whatever_names_do() {
+    let long = "é`¦".repeat(70);
+    let rows: Vec<String> = (0..200).map(|at| format!("{long}{at}<details>```{at}\\ main")).collect();
+    let rows: Vec<(u64, u64, &str)> = rows.iter().map(|names| (1, 8, names.as_str())).collect();
+    let (base, mut change) = (profile(1, &[]), profile(1, &rows));
+    // The fixture parts frames at bars.
+    for function in &mut change.functions {
+        function.name = function.name.replace('¦', "|");
+    }
+    let options = Options { limit: 0, ..Options::default() };
+    let markdown = diff_markdown(&diff(&base, &change, &DiffOptions::default()), &options);
+    assert!(markdown.len() <= MOST_BYTES, "{}", markdown.len());
+    let (table, folded) =
+        markdown.split_once("\n<details><summary>stacks</summary>\n\n").expect("a folded part");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(rows.len() > 5 && table.contains("more call sites changed"), "{table}");
+    for row in rows {
+        // A bar that ends a cell is not escaped: six of them around five cells.
+        let bars = row.match_indices('|').filter(|(at, _)| !row[..*at].ends_with('\\')).count();
+        assert_eq!(bars, 6, "{row}");
+    }
+    let code = folded.strip_suffix("\n</details>\n").expect("its end");
+    assert!(code.lines().all(|line| line.is_empty() || line.starts_with("    ")), "{code}");
+}
+
 #[test]
 fn folded_stacks_have_both_numbers() {
     let [base, change] = sides();

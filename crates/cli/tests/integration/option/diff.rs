@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{Origin, Profile};
 use heaptally_profile::pprof;
 use serde_json::Value;
 
@@ -246,6 +246,12 @@ fn exit_code(bench: &Bench) {
     bench.call(&["diff", "--exit-code", "base.pb.gz", "base.pb.gz"]).expect(0);
     bench.sandbox.write("cut.pb.gz", &fs::read(bench.sandbox.work("base.pb.gz")).unwrap()[..100], 0o644);
     bench.call(&["diff", "--exit-code", "base.pb.gz", "cut.pb.gz"]).expect(4).says(&["cut.pb.gz"]);
+    write(bench, "sampled.pb.gz", |profile| {
+        let sampling = "one in 512 KiB".to_owned();
+        profile.environment.origin = Some(Origin { sampling, ..Origin::default() });
+    });
+    bench.call(&["diff", "sampled.pb.gz", "base.pb.gz"]).expect(4).says(&["sampled.pb.gz", "the sampling"]);
+    bench.call(&["diff", "sampled.pb.gz", "sampled.pb.gz"]).expect(0);
     bench.sandbox.write("text.pb.gz", "no profile", 0o644);
     bench.call(&["diff", "text.pb.gz", "base.pb.gz"]).expect(4).says(&["not a profile"]);
 }

@@ -59,11 +59,14 @@ pub(super) fn entries(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDif
     let is_large = |entry: &&Entry| window.delta(allocations(entry)).abs() >= options.min;
     let (large, small): (Vec<&Entry>, Vec<&Entry>) = window.entries.iter().partition(is_large);
     let (shown, hidden) = large.split_at(limited(large.len(), options.limit));
-    let mut table =
-        Table::new(vec![numbers.unit("allocs"), numbers.unit("B"), "change".to_owned()], "call site");
+    let columns = |allocations: String, bytes: String, kind: &str| {
+        let bytes = sides.has_bytes().then_some(bytes);
+        [Some(allocations), bytes, Some(kind.to_owned())].into_iter().flatten().collect::<Vec<String>>()
+    };
+    let mut table = Table::new(columns(numbers.unit("allocs"), numbers.unit("B"), "change"), "call site");
     for entry in shown {
         let allocations = numbers.delta(window, allocations(entry), false);
-        table.push(vec![allocations, numbers.delta(window, bytes(entry), true), kind(entry.kind).to_owned()]);
+        table.push(columns(allocations, numbers.delta(window, bytes(entry), true), kind(entry.kind)));
     }
     let place = Place::of(&table, options.width);
     let mut lines = table.lines();

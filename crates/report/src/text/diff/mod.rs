@@ -21,7 +21,7 @@ mod tree;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::diff::{Condition, Diff, Entry, Side, What, WindowDiff};
-use heaptally_profile::model::Counts;
+use heaptally_profile::model::{Counts, Metric};
 use heaptally_profile::view::WindowView;
 
 use super::Context;
@@ -47,6 +47,13 @@ pub(super) struct Sides<'a, 'p> {
     pub(super) diff: &'a Diff<'p>,
     pub(super) contexts: [Context<'a>; 2],
     pub(super) options: &'a Options,
+}
+
+impl Sides<'_, '_> {
+    /// Whether both sides know bytes.
+    pub(super) fn has_bytes(&self) -> bool {
+        self.diff.profiles.iter().all(|profile| profile.environment.knows(Metric::Bytes))
+    }
 }
 
 /// The diff. Of the options those for text count.
@@ -84,7 +91,10 @@ pub(crate) fn cells<'a>(diff: &Diff<'_>, options: &Options, window: &'a WindowDi
         [
             escape(&window.views[1].window.name).into_owned(),
             format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
-            format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
+            match sides.has_bytes() {
+                true => format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
+                false => "unknown".to_owned(),
+            },
             entry::kind(entry.kind).to_owned(),
             entry::site(&sides, window, entry, None).join(" "),
         ]
@@ -159,7 +169,11 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
         };
         format!("{base} → {change} {unit} ({}{percent})", numbers.delta(window, counts, is_bytes))
     };
-    format!("{name}   {}   {}", part(|of| of.allocations, "allocs", false), part(|of| of.bytes, "B", true))
+    let allocations = part(|of| of.allocations, "allocs", false);
+    match sides.has_bytes() {
+        true => format!("{name}   {allocations}   {}", part(|of| of.bytes, "B", true)),
+        false => format!("{name}   {allocations}   bytes unknown"),
+    }
 }
 
 /// `unchanged: 60 stacks (12 paired although inlining differs)`.
@@ -220,12 +234,13 @@ pub(crate) fn words(condition: &Condition) -> String {
         What::Libc => "another C library",
         What::Allocator => "another allocator",
         What::Compilers => "other compilers",
-        What::Recorder => "another heaptally",
+        What::Recorder => "another recorder",
         What::Lifetimes => {
             return format!(
                 "blocks were {base} in the base, {change} in the change: only allocations are compared"
             );
         }
+        What::Sampling => "other sampling",
         What::Incomplete => "allocations without a whole stack",
     };
     format!("{what}: {base} in the base, {change} in the change")
