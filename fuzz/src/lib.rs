@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod elf;
+pub mod import;
 pub mod message;
 pub mod model;
 pub mod profile;
