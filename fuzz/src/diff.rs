@@ -59,8 +59,11 @@ fn mirrored(there: &WindowDiff<'_>, back: &WindowDiff<'_>) {
             rows.sort_unstable();
             rows
         };
-        let mut pairs: Vec<_> =
-            window.pairs.iter().map(|pair| (of(&pair.rows[first]), of(&pair.rows[1 - first]), pair.how)).collect();
+        let mut pairs: Vec<_> = window
+            .pairs
+            .iter()
+            .map(|pair| (of(&pair.rows[first]), of(&pair.rows[1 - first]), pair.how))
+            .collect();
         pairs.sort();
         pairs
     };
@@ -70,9 +73,17 @@ fn mirrored(there: &WindowDiff<'_>, back: &WindowDiff<'_>) {
 fn report(first: &Diff<'_>, second: &Diff<'_>, choice: u8) {
     let options = options(u64::from(choice) * 0x0101_0101);
     let forms = |diff: &Diff<'_>| {
-        let [entries, tree, pairing] = [Show::Entries, Show::Tree, Show::Pairing].map(|show| text(diff, &options, show));
+        let [entries, tree, pairing] =
+            [Show::Entries, Show::Tree, Show::Pairing].map(|show| text(diff, &options, show));
         let json = diff_json::diff_json(diff, &options);
-        [entries, tree, pairing, json, diff_markdown::diff_markdown(diff, &options), diff_folded::diff_folded(diff, &options)]
+        [
+            entries,
+            tree,
+            pairing,
+            json,
+            diff_markdown::diff_markdown(diff, &options),
+            diff_folded::diff_folded(diff, &options),
+        ]
     };
     let made = forms(first);
     assert_eq!(made, forms(second), "the same profiles give other bytes");
@@ -80,8 +91,9 @@ fn report(first: &Diff<'_>, second: &Diff<'_>, choice: u8) {
     serde_json::from_str::<serde_json::Value>(&json).expect("a diff in JSON is JSON");
     assert!(markdown.len() <= diff_markdown::MOST_BYTES, "{} bytes of Markdown", markdown.len());
     for text in [&entries, &tree, &pairing, &markdown, &folded] {
-        let is_safe =
-            |character: char| !character.is_control() || character == '\n' || (options.color && character == '\x1b');
+        let is_safe = |character: char| {
+            !character.is_control() || character == '\n' || (options.color && character == '\x1b')
+        };
         assert!(text.chars().all(is_safe), "a control character in {text:?}");
     }
     for line in folded.lines() {

@@ -8,6 +8,7 @@
 
 pub mod diff;
 pub mod elf;
+pub mod import;
 pub mod message;
 pub mod model;
 pub mod profile;

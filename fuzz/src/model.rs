@@ -3,8 +3,8 @@
 
 use arbitrary::{Result, Unstructured};
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Module, Profile,
-    RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Metric, Module, Origin,
+    Profile, RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 
 /// Texts that something treats in its own way.
@@ -100,7 +100,13 @@ pub fn profile(bytes: &mut Unstructured<'_>) -> Result<Profile> {
         frees_from_before: number(bytes)?,
         exit_code: bytes.arbitrary()?,
         repeats: runs,
-        ..Environment::default()
+        origin: match bytes.arbitrary()? {
+            true => {
+                Some(Origin { format: text(bytes)?, sampling: text(bytes)?, live_only: bytes.arbitrary()? })
+            }
+            false => None,
+        },
+        unknown: list(bytes, 3, |bytes| bytes.choose(&METRICS).copied())?.into_iter().collect(),
     };
     Ok(profile)
 }
@@ -146,6 +152,8 @@ fn text(bytes: &mut Unstructured<'_>) -> Result<String> {
     Ok(String::from_utf8_lossy(bytes.bytes(len)?).into_owned())
 }
 
+const METRICS: [Metric; 4] = [Metric::Windows, Metric::Bytes, Metric::Captures, Metric::Threads];
+
 fn image(bytes: &mut Unstructured<'_>) -> Result<Image> {
     Ok(Image {
         label: text(bytes)?,
@@ -155,7 +163,7 @@ fn image(bytes: &mut Unstructured<'_>) -> Result<Image> {
         in_path: bytes.arbitrary()?,
         allocator: text(bytes)?,
         warnings: list(bytes, 2, text)?,
-        ..Image::default()
+        processes: u64::from(bytes.arbitrary::<u8>()? % 3),
     })
 }
 

@@ -8,7 +8,8 @@ use heaptally_fuzz::{elf as elf_file, seed};
 use libfuzzer_sys::fuzz_target;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-#[path = "../../crates/cli/src/elf.rs"]
+#[path = "../../crates/cli/src/elf/mod.rs"]
+#[expect(dead_code, reason = "what is found is not told here")]
 mod elf;
 
 fuzz_target!(init: seed::plant(elf_file::files), |bytes: &[u8]| {

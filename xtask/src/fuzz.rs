@@ -21,11 +21,20 @@ const USAGE: &str = "usage: cargo xtask fuzz [--seconds N] [TARGET…]";
 /// A target's name, and its longest input in bytes.
 type Target = (&'static str, u32);
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 18] = [
     ("profile_read", 16 << 10),
     ("profile_message", 16 << 10),
     ("profile_model", 8 << 10),
     ("diff", 8 << 10),
+    ("import", 16 << 10),
+    ("import_pprof", 16 << 10),
+    ("import_dhat", 16 << 10),
+    ("import_heaptrack", 16 << 10),
+    ("import_heaptrack_print", 16 << 10),
+    ("import_heap_profile_text", 16 << 10),
+    ("import_bpftrace", 16 << 10),
+    ("import_dtrace", 16 << 10),
+    ("import_folded", 16 << 10),
     ("segment_read", 8 << 10),
     ("symbolize", 32 << 10),
     ("program", 32 << 10),

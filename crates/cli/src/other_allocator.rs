@@ -14,155 +14,23 @@ use heaptally_segment::read::{Area, Module, Snapshot};
 use crate::convert::INCOMPLETE;
 use crate::doctor::rust_allocator::Source;
 use crate::elf::Elf;
+use crate::elf::allocator::Names;
 use crate::message::quote;
 use crate::program;
 
 /// So many names are listed.
 const LISTED: usize = 3;
 
-/// The prefixes with which jemalloc is built, and what follows them.
-const JEMALLOC_PREFIXES: [&[u8]; 4] = [b"_rjem_", b"je_", b"jem_", b""];
-const JEMALLOC: [&[u8]; 5] = [b"mallocx", b"rallocx", b"xallocx", b"sdallocx", b"dallocx"];
-/// Those that it has of the C library's too: by these names it is known only with a prefix.
-const PREFIXED_JEMALLOC: [&[u8]; 7] =
-    [b"malloc", b"calloc", b"realloc", b"free", b"posix_memalign", b"aligned_alloc", b"memalign"];
-
-const MIMALLOC: [&[u8]; 34] = [
-    b"mi_malloc",
-    b"mi_malloc_small",
-    b"mi_malloc_aligned",
-    b"mi_malloc_aligned_at",
-    b"mi_mallocn",
-    b"mi_zalloc",
-    b"mi_zalloc_small",
-    b"mi_zalloc_aligned",
-    b"mi_calloc",
-    b"mi_calloc_aligned",
-    b"mi_realloc",
-    b"mi_realloc_aligned",
-    b"mi_reallocn",
-    b"mi_reallocf",
-    b"mi_reallocarray",
-    b"mi_rezalloc",
-    b"mi_recalloc",
-    b"mi_posix_memalign",
-    b"mi_memalign",
-    b"mi_aligned_alloc",
-    b"mi_valloc",
-    b"mi_pvalloc",
-    b"mi_strdup",
-    b"mi_strndup",
-    b"mi_new",
-    b"mi_new_n",
-    b"mi_new_nothrow",
-    b"mi_new_aligned",
-    b"mi_new_aligned_nothrow",
-    b"mi_heap_malloc",
-    b"mi_heap_zalloc",
-    b"mi_heap_calloc",
-    b"mi_heap_realloc",
-    b"mi_free",
-];
-
-const TCMALLOC: [&[u8]; 22] = [
-    b"tc_malloc",
-    b"tc_malloc_skip_new_handler",
-    b"tc_calloc",
-    b"tc_realloc",
-    b"tc_memalign",
-    b"tc_posix_memalign",
-    b"tc_valloc",
-    b"tc_pvalloc",
-    b"tc_new",
-    b"tc_new_nothrow",
-    b"tc_new_aligned",
-    b"tc_newarray",
-    b"tc_newarray_nothrow",
-    b"tc_newarray_aligned",
-    b"tc_free",
-    b"tc_free_sized",
-    b"tc_cfree",
-    b"tc_delete",
-    b"tc_delete_sized",
-    b"tc_deletearray",
-    b"tc_deletearray_sized",
-    b"tc_delete_aligned",
-];
-
-const OTHERS: [(&str, &[u8]); 12] = [
-    ("snmalloc", b"sn_malloc"),
-    ("snmalloc", b"sn_rust_alloc"),
-    ("rpmalloc", b"rpmalloc"),
-    ("rpmalloc", b"rpcalloc"),
-    ("rpmalloc", b"rprealloc"),
-    ("rpmalloc", b"rpaligned_alloc"),
-    ("tbbmalloc", b"scalable_malloc"),
-    ("tbbmalloc", b"scalable_calloc"),
-    ("tbbmalloc", b"scalable_realloc"),
-    ("tbbmalloc", b"scalable_aligned_malloc"),
-    ("tbbmalloc", b"scalable_posix_memalign"),
-    ("hoard", b"xxmalloc"),
-];
-
-/// The allocator of which a symbol is an own name.
-pub(crate) fn allocator(symbol: &[u8]) -> Option<&'static str> {
-    let of_jemalloc = JEMALLOC_PREFIXES.iter().any(|prefix| {
-        let rest = symbol.strip_prefix(*prefix);
-        rest.is_some_and(|rest| {
-            JEMALLOC.contains(&rest) || (!prefix.is_empty() && PREFIXED_JEMALLOC.contains(&rest))
-        })
-    });
-    if of_jemalloc {
-        return Some("jemalloc");
-    }
-    if MIMALLOC.contains(&symbol) {
-        return Some("mimalloc");
-    }
-    if TCMALLOC.contains(&symbol) {
-        return Some("tcmalloc");
-    }
-    OTHERS.iter().find(|(_, name)| *name == symbol).map(|(allocator, _)| *allocator)
-}
-
-/// Whether a program may name a function only to see whether an allocator is there, as a weak reference does.
-pub(crate) fn is_asked_for(symbol: &[u8]) -> bool {
-    JEMALLOC.contains(&symbol) || symbol.starts_with(b"mi_") || symbol.starts_with(b"tc_")
-}
-
-/// An allocator's own names in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// The allocator.
-    pub(crate) allocator: &'static str,
-    /// The symbols, in alphabetical order, each once.
-    pub(crate) symbols: Vec<String>,
-}
-
-impl Names {
-    /// Adds a symbol to the list of its allocator.
-    pub(crate) fn add(lists: &mut Vec<Self>, allocator: &'static str, symbol: &str) {
-        let at = lists.iter().position(|names| names.allocator == allocator).unwrap_or_else(|| {
-            lists.push(Self { allocator, symbols: Vec::new() });
-            lists.len() - 1
-        });
-        let symbols = &mut lists[at].symbols;
-        if let Err(place) = symbols.binary_search_by(|known| known.as_str().cmp(symbol)) {
-            symbols.insert(place, symbol.to_owned());
-        }
-    }
-
-    /// `calls jemalloc by names of its own (mallocx, …), which by-pass malloc`
-    pub(crate) fn text(&self) -> String {
-        let rest = self.symbols.len().saturating_sub(LISTED);
-        let listed: Vec<String> =
-            self.symbols.iter().take(LISTED).map(|name| quote(OsStr::new(name))).collect();
-        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        format!(
-            "calls {} by names of its own ({}{more}), which by-pass malloc",
-            self.allocator,
-            listed.join(", ")
-        )
-    }
+/// `calls jemalloc by names of its own (mallocx, …), which by-pass malloc`
+pub(crate) fn calls(names: &Names) -> String {
+    let rest = names.symbols.len().saturating_sub(LISTED);
+    let listed: Vec<String> = names.symbols.iter().take(LISTED).map(|name| quote(OsStr::new(name))).collect();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!(
+        "calls {} by names of its own ({}{more}), which by-pass malloc",
+        names.allocator,
+        listed.join(", ")
+    )
 }
 
 /// Adds to each image's warnings what its objects call by names that are not `malloc`'s.
@@ -192,7 +60,7 @@ pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
             drop_known(&mut lists, module, elf);
             let path = quote(OsStr::from_bytes(&module.path));
             let advice = "build it without that allocator (Rust: without its #[global_allocator])";
-            let text = |names: &Names| format!("{INCOMPLETE}{path} {}: {advice}", names.text());
+            let text = |names: &Names| format!("{INCOMPLETE}{path} {}: {advice}", calls(names));
             image.warnings.extend(lists.iter().map(text));
             if !elf.own_new.is_empty() && !is_passed(area, module, &elf.own_new) {
                 image.warnings.push(own_new(&escape_path(&module.path)));
@@ -266,24 +134,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_the_allocator() {
-        for (name, of) in [
-            ("mallocx", Some("jemalloc")),
-            ("_rjem_malloc", Some("jemalloc")),
-            ("je_sdallocx", Some("jemalloc")),
-            ("mi_malloc", Some("mimalloc")),
-            ("tc_newarray", Some("tcmalloc")),
-            ("scalable_malloc", Some("tbbmalloc")),
-            ("malloc", None),
-            ("free", None),
-            ("mi_version", None),
-            ("xmallocx", None),
-        ] {
-            assert_eq!(allocator(name.as_bytes()), of, "{name}");
-        }
-    }
-
-    #[test]
     fn names_are_listed_once_and_not_all() {
         let mut lists = Vec::new();
         for name in ["mi_malloc", "mi_free", "mi_malloc", "mi_new", "mi_calloc"] {
@@ -291,7 +141,7 @@ mod tests {
         }
         let [names] = lists.as_slice() else { panic!("{lists:?}") };
         assert_eq!(
-            names.text(),
+            calls(names),
             "calls mimalloc by names of its own (`mi_calloc`, `mi_free`, `mi_malloc` and 1 more), which by-pass malloc"
         );
     }

@@ -268,7 +268,18 @@ pub(crate) fn warnings_of(path: &Path, elf: &Elf) -> Vec<Finding> {
             "build it without that attribute, for instance behind a feature; what else allocates is seen",
         ));
     }
-    warnings.extend(elf.managed_heap.map(|runtime| runtime.finding(path)));
+    warnings.extend(elf.managed_heap.map(|runtime| {
+        Finding::warning(
+            "managed_heap",
+            format!(
+                "{} has a managed heap ({}), which does not go through malloc: {} is seen",
+                quote(path),
+                runtime.name(),
+                runtime.seen()
+            ),
+            runtime.advice(),
+        )
+    }));
     warnings
 }
 

@@ -32,6 +32,13 @@
 //! image, name and kind; the command is the least of those that are known, the exit code the greatest. So it is
 //! associative and commutative, and exact as long as sums fit 64 bits; one that does not stays at the highest number.
 
+mod condition;
+mod sum;
+
+pub use condition::make_comparable;
+pub use sum::sum;
+
+use condition::Conditions;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -40,8 +47,8 @@ use crate::Error;
 use crate::canonical::option_by;
 use crate::model::{
     ChildProgram, Children, Environment, Function, FunctionId, Image, ImageId, Location, LocationId, Losses,
-    Metric, Module, ModuleId, Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal, Window,
-    WindowId, WindowKind,
+    Module, ModuleId, Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowId,
+    WindowKind,
 };
 
 /// How many rows and windows times runs are merged at most: 2 GiB.
@@ -65,94 +72,6 @@ pub fn merge(mut profiles: Vec<Profile>) -> Result<Profile, Error> {
         merger.add(profile);
     }
     merger.finish()
-}
-
-/// Adds profiles, in whatever order and groups. See the [module](self).
-///
-/// # Errors
-/// As [`merge`].
-pub fn sum(mut profiles: Vec<Profile>) -> Result<Profile, Error> {
-    unite_symbol_problems(&mut profiles);
-    for profile in &mut profiles {
-        profile.normalize()?;
-        forget_runs(profile);
-    }
-    if profiles.is_empty() {
-        return Err(Error::NothingToMerge);
-    }
-    let mut merger = Merger::new(&profiles)?;
-    // Nothing is kept by run.
-    merger.runs = 0;
-    let environments: Vec<Environment> = profiles.iter().map(|profile| profile.environment.clone()).collect();
-    let allocators = least_allocators(&profiles);
-    for profile in profiles {
-        merger.add(profile);
-    }
-    let mut profile = merger.into_profile()?;
-    let environment = &mut profile.environment;
-    environment.repeats = 1;
-    let commands = environments.iter().map(|of| &of.command).filter(|command| !command.is_empty());
-    environment.command = commands.min().cloned().unwrap_or_default();
-    environment.exit_code = environments.iter().filter_map(|of| of.exit_code).max();
-    for (image, allocator) in profile.images.iter_mut().zip(allocators) {
-        image.allocator = allocator;
-        image.warnings.sort();
-    }
-    put_in_order(&mut profile);
-    profile.normalize()?;
-    Ok(profile)
-}
-
-/// Makes several runs one.
-fn forget_runs(profile: &mut Profile) {
-    profile.environment.repeats = 1;
-    profile.windows.iter_mut().for_each(|window| window.iterations_per_repeat.clear());
-    profile.rows.iter_mut().for_each(|row| row.repeats.clear());
-}
-
-/// The least allocator that is known of each image, in the order in which they are merged.
-fn least_allocators(profiles: &[Profile]) -> Vec<String> {
-    let mut allocators: Table<ImageKey, String> = Table::new();
-    for profile in profiles {
-        let mut numbers = Numbers::new();
-        for image in &profile.images {
-            let key = numbers.number((image.path.clone(), image.label.clone(), image.processes > 0));
-            allocators.put(key, image.allocator.clone(), |into, from| {
-                if into.is_empty() || (!from.is_empty() && from < *into) {
-                    *into = from;
-                }
-            });
-        }
-    }
-    allocators.entries
-}
-
-/// Orders images and windows by what they are. Those that are alike stay in the order of their numbers.
-fn put_in_order(profile: &mut Profile) {
-    let images = ordered(&mut profile.images, |a, b| {
-        (&a.path, &a.label, a.processes > 0).cmp(&(&b.path, &b.label, b.processes > 0))
-    });
-    profile.windows.iter_mut().for_each(|window| window.image = images[window.image]);
-    profile.threads.iter_mut().for_each(|thread| thread.image = images[thread.image]);
-    let windows =
-        ordered(&mut profile.windows, |a, b| (a.image, &a.name, a.kind).cmp(&(b.image, &b.name, b.kind)));
-    profile.rows.iter_mut().for_each(|row| row.window = windows[row.window]);
-    for thread in &mut profile.threads {
-        let totals = std::mem::take(&mut thread.totals);
-        thread.totals = totals.into_iter().map(|(window, total)| (windows[window], total)).collect();
-    }
-}
-
-/// Sorts a table; the new index of each old one.
-fn ordered<T>(table: &mut Vec<T>, compare: impl Fn(&T, &T) -> std::cmp::Ordering) -> Vec<usize> {
-    let mut entries: Vec<(usize, T)> = table.drain(..).enumerate().collect();
-    entries.sort_by(|a, b| compare(&a.1, &b.1));
-    let mut new = vec![0; entries.len()];
-    for (at, (old, entry)) in entries.into_iter().enumerate() {
-        new[old] = at;
-        table.push(entry);
-    }
-    new
 }
 
 /// Gives each module the same problem wherever it occurs: it is no part of what makes it another.
@@ -410,105 +329,6 @@ impl Merger {
             environment: Environment { repeats: self.runs as u64, ..environment },
         })
     }
-}
-
-/// What must be the same in all profiles, as far as it is known.
-#[derive(Default)]
-struct Conditions<'p> {
-    first: Option<&'p Environment>,
-    recorder: Option<&'p str>,
-    architecture: Option<&'p str>,
-    libc: Option<&'p str>,
-    lifetimes: Option<bool>,
-}
-
-impl<'p> Conditions<'p> {
-    fn check(&mut self, environment: &'p Environment) -> Result<(), Error> {
-        check_alike(self.first.get_or_insert(environment), environment)?;
-        text("the recorder", &mut self.recorder, &environment.recorder)?;
-        text("the architecture", &mut self.architecture, &environment.architecture)?;
-        text("the C library", &mut self.libc, &environment.libc)?;
-        let lifetimes = environment.lifetimes;
-        let expected = *self.lifetimes.get_or_insert(lifetimes);
-        if lifetimes == expected {
-            return Ok(());
-        }
-        let (found, expected) = (lifetimes.to_string(), expected.to_string());
-        Err(Error::Unlike { what: "whether blocks were followed", found, expected })
-    }
-}
-
-/// Compares what was counted, and how: that is never unknown.
-fn check_alike(expected: &Environment, found: &Environment) -> Result<(), Error> {
-    let origin = |of: &Environment| of.origin.clone().unwrap_or_default();
-    let (one, other) = (origin(expected), origin(found));
-    let quoted = |text: &str, none: &str| match text {
-        "" => none.to_owned(),
-        text => format!("\"{}\"", text.escape_debug()),
-    };
-    let mut differences = [
-        ("what wrote it", [&one, &other].map(|of| quoted(&of.format, "heaptally"))),
-        ("the sampling", [&one, &other].map(|of| quoted(&of.sampling, "none"))),
-        (
-            "what is counted",
-            [&one, &other].map(|of| if of.live_only { "live blocks" } else { "all" }.to_owned()),
-        ),
-        ("what is not known", [expected, found].map(|of| format!("{:?}", of.unknown).to_lowercase())),
-    ]
-    .into_iter()
-    .filter(|(_, [expected, found])| expected != found);
-    match differences.next() {
-        Some((what, [expected, found])) => Err(Error::Unlike { what, found, expected }),
-        None => Ok(()),
-    }
-}
-
-/// Makes two recordings comparable: what one of them did not measure is forgotten of the other, too.
-///
-/// # Errors
-/// [`Error::Unlike`] where the numbers of one do not stand for the same as those of the other: estimates out of samples
-/// beside exact ones, live blocks beside all.
-pub fn make_comparable(base: &mut Profile, change: &mut Profile) -> Result<(), Error> {
-    let origin = |of: &Profile| of.environment.origin.clone().unwrap_or_default();
-    let (one, other) = (origin(base), origin(change));
-    let sampling = |of: &crate::model::Origin| match of.sampling.as_str() {
-        "" => "none".to_owned(),
-        sampling => format!("\"{}\"", sampling.escape_debug()),
-    };
-    if one.sampling.is_empty() != other.sampling.is_empty() {
-        let (found, expected) = (sampling(&other), sampling(&one));
-        return Err(Error::Unlike { what: "the sampling", found, expected });
-    }
-    if one.live_only != other.live_only {
-        let counted = |live_only: bool| if live_only { "live blocks" } else { "all allocations" }.to_owned();
-        let (found, expected) = (counted(other.live_only), counted(one.live_only));
-        return Err(Error::Unlike { what: "what is counted", found, expected });
-    }
-    let unknown: std::collections::BTreeSet<Metric> =
-        base.environment.unknown.union(&change.environment.unknown).copied().collect();
-    if unknown.contains(&Metric::Bytes) {
-        for profile in [base, change] {
-            profile.environment.unknown.insert(Metric::Bytes);
-            for row in &mut profile.rows {
-                row.counts.bytes = 0;
-                row.repeats.iter_mut().for_each(|value| value.bytes = 0);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Compares one text of the environment; one that is empty is unknown.
-fn text<'p>(what: &'static str, known: &mut Option<&'p str>, found: &'p str) -> Result<(), Error> {
-    if found.is_empty() {
-        return Ok(());
-    }
-    let expected = *known.get_or_insert(found);
-    if found == expected {
-        return Ok(());
-    }
-    let quoted = |text: &str| format!("\"{}\"", text.escape_debug());
-    Err(Error::Unlike { what, found: quoted(found), expected: quoted(expected) })
 }
 
 fn add_environment(into: &mut Environment, from: Environment) {

@@ -12,6 +12,7 @@ use super::rust_allocator::Source;
 use crate::convert::INCOMPLETE;
 use crate::elf;
 use crate::message::quote;
+use crate::other_allocator::calls;
 use crate::program::rust_allocator;
 
 /// `operator new(unsigned long)`.
@@ -160,7 +161,7 @@ pub(crate) fn other_allocators_of(path: &Path, elf: &elf::Elf) -> Vec<Finding> {
         .map(|names| {
             Finding::warning(
                 "other_allocator",
-                format!("{INCOMPLETE}{} {}", quote(path), names.text()),
+                format!("{INCOMPLETE}{} {}", quote(path), calls(names)),
                 "build it without that allocator; what else allocates is seen",
             )
         })

@@ -13,7 +13,6 @@ mod json;
 pub(crate) mod kernel;
 mod loader_cache;
 mod machine;
-pub(crate) mod managed_heap;
 mod needed;
 mod program;
 mod range;

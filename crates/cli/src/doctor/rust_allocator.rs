@@ -12,6 +12,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolKind};
 
 use super::image::Elf;
+use crate::elf::is_rust_alloc;
 
 /// Where the blocks come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +80,6 @@ pub(crate) fn source(elf: &Elf<'_>) -> Option<Source> {
         }
     }
     Some(Source::Elsewhere)
-}
-
-/// Its name has its length before it where the compiler mangles it.
-pub(crate) fn is_rust_alloc(name: &[u8]) -> bool {
-    name == b"__rust_alloc" || name.ends_with(b"12___rust_alloc")
 }
 
 fn allocator(name: &[u8]) -> Option<&'static str> {
@@ -195,14 +191,6 @@ impl<'a> Code<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_name_with_and_without_mangling() {
-        assert!(
-            is_rust_alloc(b"__rust_alloc") && is_rust_alloc(b"_RNvCsfLfy6EI15iL_7___rustc12___rust_alloc")
-        );
-        assert!(!is_rust_alloc(b"_RNvCsfLfy6EI15iL_7___rustc19___rust_alloc_zeroed"));
-    }
 
     #[test]
     fn allocators_by_their_names() {

@@ -6,6 +6,7 @@ mod cache;
 mod completion;
 mod doctor;
 mod elf_copy;
+mod import;
 mod man;
 mod option;
 mod output;

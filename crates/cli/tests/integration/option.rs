@@ -7,6 +7,7 @@
 mod diff;
 mod doctor;
 mod every;
+mod merge;
 mod report;
 mod run;
 mod shell;
@@ -28,7 +29,7 @@ pub(super) struct Row {
 }
 
 fn tables() -> Vec<&'static [Row]> {
-    vec![run::ROWS, report::ROWS, diff::ROWS, doctor::ROWS, shell::ROWS]
+    vec![run::ROWS, report::ROWS, diff::ROWS, merge::ROWS, doctor::ROWS, shell::ROWS]
 }
 
 /// What a row has to work with: a sandbox of its own.

@@ -39,7 +39,7 @@ fn of_foreign_files() {
     refused(&sandbox, b"text\n", "not a profile");
     refused(&sandbox, &fs::read(HEAPTALLY).unwrap()[..100_000], "not a profile");
     refused(&sandbox, &gzip(b"\xff\xff\xff\xff"), "protobuf");
-    refused(&sandbox, &gzip(b""), "not heaptally's");
+    refused(&sandbox, &gzip(b""), "no samples");
     // Another tool's: sample_type { type: 1, unit: 2 }, string_table: "", "cpu", "nanoseconds".
     let other = b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x0bnanoseconds";
     refused(&sandbox, &gzip(other), "cpu");

@@ -1,10 +1,5 @@
 //! Programs with a heap of their own, of whose objects malloc sees nothing: known by a section, a function or a library.
 
-use std::path::Path;
-
-use super::finding::Finding;
-use crate::message::quote;
-
 /// A language's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Runtime {
@@ -83,22 +78,14 @@ pub(crate) fn by_library(name: &str) -> Option<Runtime> {
 }
 
 impl Runtime {
-    /// What a user should know.
-    pub(crate) fn finding(&self, path: &Path) -> Finding {
-        let Self { name, seen, advice } = self;
-        Finding::warning(
-            "managed_heap",
-            format!(
-                "{} has a managed heap ({name}), which does not go through malloc: {seen} is seen",
-                quote(path)
-            ),
-            *advice,
-        )
-    }
-
     /// What to do where nothing at all can be seen.
     pub(crate) fn advice(&self) -> &'static str {
         self.advice
+    }
+
+    /// What is seen nevertheless.
+    pub(crate) fn seen(&self) -> &'static str {
+        self.seen
     }
 
     /// What it is called.

@@ -9,10 +9,11 @@ use object::elf::{DT_NEEDED, DT_SONAME, EM_X86_64, ET_DYN, FileHeader64, PT_INTE
 use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 
-use crate::doctor::managed_heap::{self, Runtime};
-use crate::doctor::rust_allocator;
+use allocator::{Names, allocator, is_asked_for};
+use managed_heap::Runtime;
 
-use crate::other_allocator::{Names, allocator, is_asked_for};
+pub(crate) mod allocator;
+pub(crate) mod managed_heap;
 
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
 const SANITIZERS: [(&str, &str, &[u8]); 5] = [
@@ -127,7 +128,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
             sanitizer = Some(found);
         }
         found.managed_heap = found.managed_heap.or_else(|| managed_heap::by_function(name));
-        found.has_rust_allocator |= rust_allocator::is_rust_alloc(name);
+        found.has_rust_allocator |= is_rust_alloc(name);
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";
         if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {
@@ -150,6 +151,11 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         found.own_new.clear();
     }
     Elf { sanitizer, ..found }
+}
+
+/// Its name has its length before it where the compiler mangles it.
+pub(crate) fn is_rust_alloc(name: &[u8]) -> bool {
+    name == b"__rust_alloc" || name.ends_with(b"12___rust_alloc")
 }
 
 /// `std::get_new_handler()`: where a C++ runtime is linked in, and its own `operator new` with it.
@@ -208,5 +214,18 @@ impl DynamicNames {
             }
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_with_and_without_mangling() {
+        assert!(
+            is_rust_alloc(b"__rust_alloc") && is_rust_alloc(b"_RNvCsfLfy6EI15iL_7___rustc12___rust_alloc")
+        );
+        assert!(!is_rust_alloc(b"_RNvCsfLfy6EI15iL_7___rustc19___rust_alloc_zeroed"));
     }
 }

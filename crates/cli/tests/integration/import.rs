@@ -1,0 +1,126 @@
+//! Files of other tools, as `report`, `diff` and `merge` take them. Their totals are looked at where they are read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../profile/tests/fixture")
+}
+
+fn fixture(name: &str) -> String {
+    folder().join(name).to_str().unwrap().to_owned()
+}
+
+fn output(words: &[&str]) -> String {
+    let outcome = Sandbox::new().call(words);
+    outcome.expect(0);
+    outcome.output
+}
+
+#[test]
+fn every_file_makes_every_report() {
+    let mut files = 0;
+    for file in fs::read_dir(folder()).unwrap() {
+        let path = file.unwrap().path();
+        let path = path.to_str().unwrap();
+        // It is a profile of time.
+        if path.ends_with("go_cpu.pb.gz") {
+            Sandbox::new().call(["report", path]).expect(4).says(&["tells no number of allocations"]);
+            continue;
+        }
+        files += 1;
+        let text = output(&["report", path]);
+        assert!(text.starts_with("from a ") && text.contains("not known: "), "{path}: {text}");
+        let json: Value = serde_json::from_str(&output(&["report", "--json", path])).unwrap();
+        let window = &json["windows"][0];
+        let rows = window["rows"].as_array().unwrap().iter();
+        let sum: u64 = rows.map(|row| row["counts"]["allocations"].as_u64().unwrap()).sum();
+        assert_eq!(window["counts"]["allocations"].as_u64(), Some(sum), "{path}");
+        let bytes_known = !json["environment"]["unknown"].as_array().unwrap().contains(&"bytes".into());
+        assert_eq!(window["counts"]["bytes"].is_u64(), bytes_known, "{path}");
+        assert_eq!(text.contains("bytes unknown"), !bytes_known, "{path}");
+        assert!(window["counts"]["temporary"].is_null(), "{path}");
+        for form in ["folded", "csv"] {
+            assert!(output(&["report", "--format", form, path]).lines().count() > 1, "{path}");
+        }
+        assert!(output(&["diff", path, path]).starts_with("no difference"), "{path}");
+    }
+    assert_eq!(files, 18);
+}
+
+#[test]
+fn folded_stacks_of_heaptally_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.call(["run", "-q", "-o", "a.pb.gz", sandbox.demo().to_str().unwrap()]).expect(0);
+    let folded = sandbox.call(["report", "--format", "folded", "a.pb.gz"]).expect(0).output.clone();
+    sandbox.write("a.folded", &folded, 0o644);
+    let again = sandbox.call(["report", "--format", "folded", "a.folded"]).expect(0).output.clone();
+    let sum = |text: &str| -> u64 {
+        text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sum(&again), sum(&folded)), (1_500, 1_500));
+}
+
+#[test]
+fn what_a_tool_did_not_measure_is_neither_sorted_nor_compared() {
+    let sandbox = Sandbox::new();
+    let (print, recording) = (fixture("heaptrack_print_whole.txt.gz"), fixture("heaptrack.zst"));
+    for (sort, words) in [("bytes", "how many bytes"), ("live", "what was freed"), ("temporary", "temporary")]
+    {
+        let outcome = sandbox.call(["report", "--sort", sort, &print]);
+        outcome.expect(4).says(&[words, "it is a heaptrack_print text"]);
+    }
+    sandbox.call(["report", "--sort", "live", &recording]).expect(0);
+    let diff = output(&["diff", &print, &recording]);
+    assert!(diff.contains("260 allocs (no change)   bytes unknown"), "{diff}");
+    for (base, change, words) in [
+        ("heaptrack.zst", "go.pb.gz", "the sampling is \"one sample in 524288 bytes"),
+        ("jemalloc_sampled.heap.gz", "jemalloc_live.heap.gz", "what is counted is live blocks in one"),
+    ] {
+        let (base, change) = (fixture(base), fixture(change));
+        sandbox.call(["diff", &base, &change]).expect(4).says(&["cannot compare", words]);
+        sandbox.call(["merge", &base, &change, "-o", "sum.pb.gz"]).expect(4).says(&["cannot add"]);
+    }
+}
+
+#[test]
+fn damage_is_told_with_the_file_and_the_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "v 10400 3\nX ./prog\n+ 0\n", 0o644);
+    sandbox.call(["report", "a.txt"]).expect(4).says(&["`a.txt`", "heaptrack recording", "line 3"]);
+    sandbox.call(["diff", "a.txt", "a.txt"]).expect(4).says(&["`a.txt`", "line 3"]);
+}
+
+#[test]
+fn addresses_are_named_from_the_files_that_are_there() {
+    let sandbox = Sandbox::new();
+    // A record in the code of this machine's `sh`, whose range `readelf` would tell: its entry point is in it.
+    let shell = fs::canonicalize("/bin/sh").unwrap();
+    let bytes = fs::read(&shell).unwrap();
+    let field = |at: usize, len: usize| {
+        let mut number = [0; 8];
+        number[..len].copy_from_slice(&bytes[at..at + len]);
+        u64::from_le_bytes(number)
+    };
+    let (entry, headers, size, count) = (field(24, 8), field(32, 8), field(54, 2), field(56, 2));
+    let header = |at: u64| (headers + at * size) as usize;
+    let code = (0..count).map(header).find(|&at| field(at, 4) == 1 && field(at + 4, 4) & 1 == 1).unwrap();
+    let (offset, svma) = (field(code + 8, 8), field(code + 16, 8));
+    let mapped = 0x7f00_0000_0000_u64;
+    let address = mapped + (entry - svma) + 1;
+    let text = format!(
+        "heap profile: 1: 8 [ 2: 16] @ heapprofile\n 1: 8 [ 2: 16] @ {address:#x}\n\nMAPPED_LIBRARIES:\n{mapped:x}-{:x} r-xp {offset:08x} 08:01 7 {}\n",
+        mapped + 0x10_0000,
+        shell.display()
+    );
+    sandbox.write("sh.heap", text, 0o644);
+    let json: Value =
+        serde_json::from_str(&sandbox.call(["report", "--json", "sh.heap"]).expect(0).output).unwrap();
+    let frame = &json["frames"][0];
+    assert_eq!(frame["address"].as_u64(), Some(entry + 1), "{frame}");
+    assert!(json["images"][0]["warnings"].is_array());
+}

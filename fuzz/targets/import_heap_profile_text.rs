@@ -1,0 +1,12 @@
+//! Any content as a heap profile as text.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use heaptally_fuzz::{import, seed};
+use heaptally_profile::import::Importer;
+use libfuzzer_sys::fuzz_target;
+
+static IMPORTER: LazyLock<Importer> = LazyLock::new(|| import::importer("heap profile as text"));
+
+fuzz_target!(init: seed::plant(|| import::seeds(&IMPORTER)), |content: &[u8]| import::run(&IMPORTER, content));
