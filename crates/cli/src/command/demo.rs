@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 use heaptally_report::{Options, text};
 
-use crate::command::run::{Recording, record};
 use crate::library;
+use crate::recording::{Recording, record};
 use crate::terminal::{color, print, width};
 
 /// Records a small program that comes with the command, and prints the report.
