@@ -1,6 +1,7 @@
 //! The preload library and the demonstration's program: embedded in this command, unpacked when needed.
 //!
-//! They go to a cache folder of the user's own, each under a name with a hash of its content:
+//! They go to a cache folder of the user's own, each under a name with a hash of its content: to the `cache-folder` of
+//! the configuration, or else to
 //!
 //! 1. `$XDG_CACHE_HOME/heaptally`,
 //! 2. `$HOME/.cache/heaptally`,
@@ -26,6 +27,7 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
 use rustix::process::geteuid;
 
+use crate::config::settings;
 use crate::exit::Failure;
 use crate::message::quote;
 
@@ -87,6 +89,10 @@ fn unpack_into(folders: &[PathBuf], name: &str, content: &[u8]) -> Result<PathBu
 fn candidates() -> Vec<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let of_user = format!("heaptally-{}", geteuid().as_raw());
+    // What is configured is meant: no other folder takes its place.
+    if let Some(folder) = &settings().cache_folder {
+        return vec![folder.clone()];
+    }
     let mut folders = Vec::new();
     folders.extend(absolute("XDG_CACHE_HOME").map(|cache| cache.join("heaptally")));
     folders.extend(absolute("HOME").map(|home| home.join(".cache/heaptally")));
@@ -94,6 +100,11 @@ fn candidates() -> Vec<PathBuf> {
     folders.push(Path::new("/tmp").join(&of_user));
     folders.dedup();
     folders
+}
+
+/// The folder that is tried first, for `heaptally config show`.
+pub(crate) fn first_folder() -> PathBuf {
+    candidates().into_iter().next().unwrap_or_default()
 }
 
 fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {

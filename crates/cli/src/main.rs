@@ -1,10 +1,13 @@
 //! heaptally: which call stack allocates inside the part of a program that you measure.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+mod baseline;
 mod command;
+mod config;
 mod convert;
 mod doctor;
 mod elf;
@@ -33,6 +36,8 @@ mod version;
     after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 profiles differ (`diff --exit-code`), 4 a file could not be read, or the output not be written; `run` has its own."
 )]
 struct Arguments {
+    #[command(flatten)]
+    config: config::ConfigArgs,
     #[command(subcommand)]
     command: Subcommands,
 }
@@ -42,6 +47,8 @@ enum Subcommands {
     Run(command::run::Run),
     Report(command::report::Report),
     Diff(command::diff::Diff),
+    Baseline(command::baseline::Baseline),
+    Config(command::config::Config),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Completions(command::completions::Completions),
@@ -49,40 +56,53 @@ enum Subcommands {
 }
 
 /// The arguments; `None`: the command that lists them all was called.
-fn parse() -> Result<Option<Arguments>, clap::Error> {
+fn parse(words: &[OsString]) -> Result<Option<Arguments>, config::apply::Error> {
     let mut command = Arguments::command().subcommand(command::options::command());
     // PERF: made only where it may be printed, since it hashes the recorder.
-    if std::env::args_os().any(|word| word == "--version") {
+    if words.iter().any(|word| word == "--version") {
         command = command.long_version(version::long());
     }
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let (mut command, mut matches) = config::apply::parse(command, words)?;
     if matches.subcommand_name() == Some(command::options::NAME) {
         return Ok(None);
     }
     let arguments = Arguments::from_arg_matches_mut(&mut matches);
-    arguments.map(Some).map_err(|error| error.format(&mut command))
+    Ok(Some(arguments.map_err(|error| error.format(&mut command))?))
 }
 
 fn main() -> ExitCode {
-    let arguments = match parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let is_run = config::command_word(words.iter().skip(1)).is_some_and(|word| word == "run");
+    ExitCode::from(match (call(&words), is_run) {
+        // The codes of `run` below 125 are the program's.
+        (Code::Own(exit::USAGE), true) => exit::RECORDER,
+        (Code::Own(code) | Code::Program(code), _) => code,
+    })
+}
+
+/// An exit code: of this command, or perhaps of a program.
+enum Code {
+    Own(u8),
+    Program(u8),
+}
+
+fn call(words: &[OsString]) -> Code {
+    let arguments = match parse(words) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => return end(command::options::run()),
-        Err(error) => {
-            let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
-            // Help and version are no errors. The codes of `run` below 125 are the program's.
-            let code = match (error.use_stderr(), is_run) {
-                (false, _) => 0,
-                (true, true) => exit::RECORDER,
-                (true, false) => exit::USAGE,
-            };
+        Err(config::apply::Error::Config(failure)) => return end(Err(failure.into())),
+        Err(config::apply::Error::Usage(error)) => {
             let _closed = error.print();
-            return ExitCode::from(code);
+            // Help and version are no errors.
+            return Code::Own(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
     let result = match arguments.command {
         Subcommands::Run(run) => run.run(),
         Subcommands::Report(report) => report.run(),
         Subcommands::Diff(diff) => diff.run(),
+        Subcommands::Baseline(baseline) => baseline.run(),
+        Subcommands::Config(config) => config.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Completions(completions) => completions.run(),
@@ -92,12 +112,12 @@ fn main() -> ExitCode {
 }
 
 /// The exit code, after the message of an error.
-fn end(result: anyhow::Result<u8>) -> ExitCode {
+fn end(result: anyhow::Result<u8>) -> Code {
     match result {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => Code::Program(code),
         Err(error) => {
             message::print(&format!("{error:#}"));
-            ExitCode::from(exit::code_of(&error))
+            Code::Own(exit::code_of(&error))
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Content {
     Profile,
     /// What became of program and recorder, `--json-status`.
     Status,
+    /// A profile under a name, `--save-baseline`.
+    Baseline,
 }
 
 /// A place for a file.
@@ -34,6 +36,7 @@ impl Content {
         match self {
             Self::Profile => "profile",
             Self::Status => "status",
+            Self::Baseline => "baseline",
         }
     }
 
@@ -41,6 +44,7 @@ impl Content {
         match self {
             Self::Profile => "-o",
             Self::Status => "--json-status",
+            Self::Baseline => "--save-baseline",
         }
     }
 }

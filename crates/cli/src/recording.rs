@@ -230,9 +230,27 @@ fn environment(recording: &Recording, end: End) -> Environment {
     Environment {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
         architecture: env::consts::ARCH.to_owned(),
+        machine: machine(),
         command: recording.program.iter().map(|word| escape_path(word.as_bytes())).collect(),
         exit_code: Some(i32::from(end.code())),
         ..Environment::default()
+    }
+}
+
+/// The processor's model, and how many of them the program can use; empty: unknown.
+fn machine() -> String {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map(|(_, model)| model.split_whitespace().collect::<Vec<_>>().join(" "));
+    let (Some(model), Ok(count)) = (model, std::thread::available_parallelism()) else {
+        return String::new();
+    };
+    // `;` stands between several machines.
+    let model = model.replace(';', ",");
+    if count == NonZeroUsize::MIN {
+        format!("{model}, 1 processor")
+    } else {
+        format!("{model}, {count} processors")
     }
 }
 

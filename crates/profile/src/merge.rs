@@ -28,7 +28,7 @@
 //! these; so it makes no difference in which groups profiles are merged.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::Error;
@@ -360,6 +360,12 @@ fn add_environment(into: &mut Environment, from: Environment) {
         if known.is_empty() {
             *known = found;
         }
+    }
+    if into.machine != from.machine {
+        let machines = [into.machine.as_str(), from.machine.as_str()];
+        let all: BTreeSet<&str> =
+            machines.iter().flat_map(|text| text.split("; ")).filter(|one| !one.is_empty()).collect();
+        into.machine = all.into_iter().collect::<Vec<_>>().join("; ");
     }
     into.compilers.extend(from.compilers);
     into.frees_from_before = into.frees_from_before.saturating_add(from.frees_from_before);

@@ -1,6 +1,8 @@
 //! One file per subcommand: its arguments, and what it does.
 
+pub(crate) mod baseline;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;

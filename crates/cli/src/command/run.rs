@@ -14,11 +14,13 @@ use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
 
+use crate::baseline::{Saving, forget, mark_stale};
+use crate::config::settings;
 use crate::convert::is_complete;
 use crate::exit::Failure;
 use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
-use crate::message::print;
+use crate::message::{print, quote};
 use crate::output::{Content, Output};
 use crate::process::End;
 use crate::recording::{Recorded, Recording, RecordingArgs, record_with};
@@ -44,6 +46,12 @@ pub(crate) struct Run {
     /// are shown, too].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+    /// Save the profile under this name, too, for `heaptally diff NAME …`.
+    ///
+    /// Where baselines are kept, `heaptally baseline list` says. If the run fails, or the program does not end with 0, an
+    /// older one of that name stays as it is, and is refused as stale until a run replaces it.
+    #[arg(long, value_name = "NAME")]
+    save_baseline: Option<String>,
     /// Record this window only; can be given several times. One that never opens is an error.
     #[arg(long, value_name = "NAME")]
     window: Vec<OsString>,
@@ -74,7 +82,7 @@ impl Run {
             status_output.check_differs(output)?;
         }
         let mut status = Status { repeat: self.recording.repeat, ..Status::default() };
-        let result = output.and_then(|output| self.record_and_write(output, &mut status));
+        let result = output.and_then(|output| self.record_and_save(output, &mut status));
         if let Err(failure) = &result {
             status.error = Some(failure.message.clone());
         }
@@ -84,7 +92,37 @@ impl Run {
         Ok(code)
     }
 
-    fn record_and_write(&self, output: Output, status: &mut Status) -> Result<u8, Failure> {
+    /// Records; then the baseline is the new profile or stays the old one, and so is the output.
+    fn record_and_save(&self, output: Output, status: &mut Status) -> Result<u8, Failure> {
+        let begin = |name: &String| Saving::begin(name, &self.program, false, settings());
+        let saving = self.save_baseline.as_ref().map(begin).transpose()?;
+        let file = output.is_file().then(|| output.path().to_owned());
+        let mut result = self.record_and_write(output, status);
+        if let (Err(failure), Some(file), None) = (&mut result, &file, &status.profile) {
+            match mark_stale(file, &self.program, &failure.message) {
+                Ok(true) => failure
+                    .message
+                    .push_str(&format!("\n{} is of an earlier run: marked as stale", quote(file))),
+                Ok(false) => {}
+                Err(error) => {
+                    failure.message.push_str(&format!("\n{} is of an earlier run: {error}", quote(file)))
+                }
+            }
+        }
+        let said = match (saving, &result) {
+            (None, _) => return result.map(|(code, _)| code),
+            (Some(saving), Ok((0, bytes))) => saving.save(bytes)?,
+            (Some(saving), Ok((code, _))) => saving.give_up(&format!("the program ended with {code}")),
+            (Some(saving), Err(failure)) => saving.give_up(&failure.message),
+        };
+        if !self.quiet || result.as_ref().map_or(true, |(code, _)| *code != 0) {
+            print(&said);
+        }
+        result.map(|(code, _)| code)
+    }
+
+    /// Returns the exit code, and the profile's bytes.
+    fn record_and_write(&self, output: Output, status: &mut Status) -> Result<(u8, Vec<u8>), Failure> {
         let recording = Recording {
             windows: self.window.clone(),
             shows_progress: !self.quiet,
@@ -103,8 +141,16 @@ impl Run {
         status.complete = is_complete(&profile);
 
         let (line, bytes) = on_large_stack(|| (summary(&profile), pprof::write(&profile)))?;
-        let path = output.path().to_owned();
+        let (path, is_file) = (output.path().to_owned(), output.is_file());
         output.write(&bytes)?;
+        if is_file {
+            forget(&path).map_err(|error| {
+                Failure::recorder(format!(
+                    "{} is new, and the mark that it is not cannot be removed: {error}\nremove the mark",
+                    quote(&path)
+                ))
+            })?;
+        }
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {
             let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
@@ -130,10 +176,11 @@ impl Run {
             ));
         }
         // What was asked for is not all there, whatever the program made of the signal.
-        Ok(match (end.code(), interrupted) {
+        let code = match (end.code(), interrupted) {
             (0, Some(signal)) => End { exit_code: None, signal: Some(signal) }.code(),
             (code, _) => code,
-        })
+        };
+        Ok((code, bytes))
     }
 }
 

@@ -213,10 +213,11 @@ fn unpaired(page: &mut Page, diff: &Diff<'_>) {
 }
 
 /// What differs between the recordings, in words.
-pub(crate) fn words(condition: &Condition) -> String {
+pub fn words(condition: &Condition) -> String {
     let [base, change] = condition.values.each_ref().map(|value| escape(value));
     let what = match condition.what {
         What::Architecture => "another architecture",
+        What::Machine => "another machine",
         What::Libc => "another C library",
         What::Allocator => "another allocator",
         What::Compilers => "other compilers",
