@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod bench;
+mod dist;
 mod fuzz;
 mod package_check;
 
@@ -10,9 +11,10 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let outcome = match words.next().as_deref() {
         Some("bench") => bench::run(words),
+        Some("dist") => dist::run(words),
         Some("fuzz") => fuzz::run(words),
         Some("package-check") => package_check::run(),
-        _ => Err("usage: cargo xtask bench|fuzz|package-check".to_owned()),
+        _ => Err("usage: cargo xtask bench|dist|fuzz|package-check".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 | all is well |
 //! | 1 | internal error |
-//! | 2 | usage (`run`: 125, since its other codes are the program's) |
+//! | 2 | usage, a configuration that is wrong included (`run`: 125, since its other codes are the program's) |
 //! | 3 | `diff --exit-code`: something differs |
 //! | 4 | could not measure, read or compare, or not print what came of it |
 //! | 125 | `run`: the recorder failed or refused, a named window never opened, or `--strict` was not met |

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::doctor::schema;
 use crate::sandbox::{Outcome, Sandbox, entries, outcome};
 
 /// A sandbox with a configuration in its working folder.
@@ -206,4 +207,31 @@ fn a_variable_that_is_no_key_is_noted() {
     let shown = outcome(command.env("HEAPTALLY_RUN_REAPET", "3").env("HEAPTALLY_WINDOW", "a\nb"));
     assert!(shown.expect(0).output.contains("HEAPTALLY_RUN_REAPET is no key"), "{shown:#?}");
     assert!(shown.output.contains("a, b"), "{shown:#?}");
+}
+
+#[test]
+fn the_schemas_describe_the_json() {
+    let sandbox = configured("limit = 3\n[call-site]\nfunction = ['x']\n");
+    sandbox.call(["run", "--save-baseline", "main", "true"]).expect(0);
+    sandbox.call(["run", "--save-baseline", "other", "true"]).expect(0);
+    sandbox.call(["run", "--save-baseline", "other", "false"]).expect(1);
+    let cases: [(&[&str], &str); 4] = [
+        (&SHOW, include_str!("../../schema/config.v1.schema.json")),
+        (&["baseline", "list", "--json"], include_str!("../../schema/baselines.v1.schema.json")),
+        (&["baseline", "show", "--json", "main"], include_str!("../../schema/baseline.v1.schema.json")),
+        (&["baseline", "show", "--json", "other"], include_str!("../../schema/baseline.v1.schema.json")),
+    ];
+    for (words, schema) in cases {
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let mut command = sandbox.command(words);
+        let printed = outcome(command.env("HEAPTALLY_REPEAT", "2").env("HEAPTALLY_NO_KEY", "1"));
+        let value: Value = serde_json::from_str(&printed.expect(0).output).unwrap();
+        let mut errors = Vec::new();
+        schema::check(&schema, &schema, &value, "", &mut errors);
+        assert_eq!(errors, Vec::<String>::new(), "{words:?}");
+        let mut wrong = value.clone();
+        wrong["version"] = 2.into();
+        schema::check(&schema, &schema, &wrong, "", &mut errors);
+        assert_eq!(errors.len(), 1);
+    }
 }

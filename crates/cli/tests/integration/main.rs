@@ -4,6 +4,7 @@
 
 mod baseline;
 mod cache;
+mod ci;
 mod completion;
 mod config;
 mod doctor;

@@ -265,17 +265,21 @@ fn losses() -> impl Strategy<Value = Losses> {
 
 fn environment() -> impl Strategy<Value = Environment> {
     let texts = || prop::collection::vec(text(), 0..3);
-    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>()).prop_map(
-        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code)| Environment {
-            recorder,
-            architecture: "x86_64".to_owned(),
-            libc,
-            command,
-            compilers,
-            lifetimes,
-            frees_from_before,
-            exit_code,
-            repeats: 0,
+    let machine = select(vec!["", "alpha, 1 processor", "beta, 2 processors"]);
+    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>(), machine).prop_map(
+        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code, machine)| {
+            Environment {
+                recorder,
+                architecture: "x86_64".to_owned(),
+                machine: machine.to_owned(),
+                libc,
+                command,
+                compilers,
+                lifetimes,
+                frees_from_before,
+                exit_code,
+                repeats: 0,
+            }
         },
     )
 }
