@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+mod check;
 mod command;
 mod convert;
 mod doctor;
@@ -28,7 +29,7 @@ mod version;
     name = "heaptally",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 profiles differ (`diff --exit-code`), 4 a file could not be read, or the output not be written; `run` has its own."
+    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 a limit is broken (`check`) or profiles differ (`diff --exit-code`), 4 something could not be read, measured or written, 5 better than the limits (`check --exit-on-improvement`); `run` has its own."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,6 +41,8 @@ enum Subcommands {
     Run(command::run::Run),
     Report(command::report::Report),
     Diff(command::diff::Diff),
+    Check(Box<command::check::Check>),
+    Limits(command::limits::LimitsCommand),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Completions(command::completions::Completions),
@@ -81,6 +84,8 @@ fn main() -> ExitCode {
         Subcommands::Run(run) => run.run(),
         Subcommands::Report(report) => report.run(),
         Subcommands::Diff(diff) => diff.run(),
+        Subcommands::Check(check) => check.run(),
+        Subcommands::Limits(limits) => limits.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Completions(completions) => completions.run(),

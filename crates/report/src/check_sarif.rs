@@ -13,12 +13,13 @@ use crate::fingerprint::fingerprint;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// The rules, with what they are about.
-const RULES: [(&str, &str); 26] = [
+const RULES: [(&str, &str); 27] = [
     ("too-many", "A window counts more than its limit allows."),
     ("too-few", "A window counts less than its limit expects."),
     ("grew", "A window counts more than its baseline, beyond what is allowed."),
     ("shrank", "A window counts less than its baseline, beyond what is allowed."),
     ("new-stack", "A call stack allocates that the baseline does not have."),
+    ("renamed-stack", "A call stack is taken for one of the baseline whose function was renamed."),
     ("stack-grew", "A call stack allocates more than in the baseline."),
     ("no-window", "A profile holds nothing."),
     ("failed-run", "The program that was recorded failed."),

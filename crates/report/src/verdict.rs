@@ -76,7 +76,8 @@ impl Statement {
     /// The message with where the limit stands.
     pub(crate) fn text(&self) -> String {
         match &self.origin {
-            Some(origin) => format!("{}: {}", self.message, escape(&origin.to_string())),
+            Some(Origin::File { path, line }) => format!("{}: {}:{line}", self.message, escape(path)),
+            Some(origin) => format!("{} ({origin})", self.message),
             None => self.message.clone(),
         }
     }
@@ -289,6 +290,12 @@ impl<'a, 'p> Teller<'a, 'p> {
             Broken::NewStack { stacks } => {
                 let most = if stacks > 1 { ", the most with" } else { " with" };
                 ("new-stack", format!("{}{most} {shown}", counted(stacks, "new stack", "new stacks")))
+            }
+            Broken::RenamedStack { stacks } => {
+                let most = if stacks > 1 { ", the most with" } else { ", with" };
+                let stacks =
+                    counted(stacks, "stack is taken for a renamed one", "stacks are taken for renamed ones");
+                ("renamed-stack", format!("{stacks}{most} {shown}"))
             }
             Broken::StackGrew { amount: by, stacks } => {
                 let most = if stacks > 1 { ", the most" } else { "" };

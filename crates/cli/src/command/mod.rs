@@ -1,9 +1,11 @@
 //! One file per subcommand: its arguments, and what it does.
 
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod limits;
 pub(crate) mod man;
 pub(crate) mod options;
 pub(crate) mod report;

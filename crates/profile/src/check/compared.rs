@@ -79,18 +79,13 @@ impl<'p> Compared<'p> {
 
     /// A count of a window.
     pub fn measured(&self, at: WindowAt, what: (Metric, Per)) -> Spread {
-        self.window(at).map_or(Spread::ZERO, |view| of_view(view, what, self.change))
+        self.window(at).map_or(Spread::ZERO, |view| Spread::of_view(view, what, self.change))
     }
 
     /// The same of the baseline.
     pub fn of_base(&self, at: WindowAt, what: (Metric, Per)) -> Option<Spread> {
         let pair = self.pair(at)?;
         let diff = self.diff.as_ref()?;
-        Some(of_view(&pair.views[0], what, diff.profiles[0]))
+        Some(Spread::of_view(&pair.views[0], what, diff.profiles[0]))
     }
-}
-
-fn of_view(view: &WindowView<'_>, what: (Metric, Per), profile: &Profile) -> Spread {
-    let rows = view.rows.iter().map(|row| &*row.row);
-    Spread::of(&view.counts, rows, view.window, what, profile.environment.runs())
 }

@@ -14,7 +14,7 @@
 //! says so, the average is judged.
 //!
 //! **Stacks** are those of the [`diff`](crate::diff): paired ones are held against each other, so a function that was
-//! renamed or inlined is no new stack.
+//! inlined is no new stack, and one that was renamed is only warned of.
 //!
 //! ```
 //! use heaptally_profile::check::{CheckOptions, Outcome, Subject, check};
@@ -103,17 +103,18 @@ pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<
         rule: Rule::Count(CountRule { metric, per: Per::Iteration, bound: Bound::Grow, amount }),
         severity,
     };
-    let stack = |what| Gate {
+    let stack = |what, severity| Gate {
         window: Pattern("*".into()),
         origin: stacks.1.clone(),
         rule: Rule::Stack(StackRule { what, under: Vec::new(), root: Vec::new() }),
-        severity: stacks.0,
+        severity,
     };
     vec![
         count(Metric::Allocs, grow.0, Severity::Hard, &grow.1),
         count(Metric::Bytes, grow.0, Severity::Soft, &grow.1),
-        stack(StackChange::New),
-        stack(StackChange::Grow(Metric::Allocs, Amount::Exact(Rate::ZERO))),
+        stack(StackChange::New, stacks.0),
+        stack(StackChange::Grow(Metric::Allocs, Amount::Exact(Rate::ZERO)), stacks.0),
+        stack(StackChange::Renamed, stacks.0.max(Severity::Soft)),
     ]
 }
 
@@ -177,6 +178,11 @@ pub enum Broken {
     Count(Bound, Amount),
     /// Stacks allocate that the baseline does not have.
     NewStack {
+        /// How many.
+        stacks: u64,
+    },
+    /// Stacks are taken for renamed ones of the baseline.
+    RenamedStack {
         /// How many.
         stacks: u64,
     },

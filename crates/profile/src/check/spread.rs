@@ -1,7 +1,8 @@
 //! A count of a window or of a stack, over the runs of a profile.
 
 use crate::limit::{Metric, Per, Rate};
-use crate::model::{Counts, RepeatValue, Row, Window};
+use crate::model::{Counts, Profile, RepeatValue, Row, Window};
+use crate::view::WindowView;
 
 /// What a count was in the runs of a profile. Of one run, or of a count that is not kept by run, all three are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,12 @@ impl Spread {
                 }))
             })
             .unwrap_or(one)
+    }
+
+    /// A count of a window.
+    pub fn of_view(view: &WindowView<'_>, what: (Metric, Per), profile: &Profile) -> Self {
+        let rows = view.rows.iter().map(|row| &*row.row);
+        Self::of(&view.counts, rows, view.window, what, profile.environment.runs())
     }
 
     /// The average alone.

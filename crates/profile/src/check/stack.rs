@@ -1,7 +1,9 @@
 //! Limits of stacks: each by itself, whatever the window's total does.
 
+use std::collections::HashSet;
+
 use crate::call_site::CallSites;
-use crate::diff::{Pair, Side, WindowDiff};
+use crate::diff::{Kind, Pair, Side, WindowDiff};
 use crate::limit::{Gate, Metric, Per, Rate, StackChange, StackRule};
 use crate::view::{Selection, stacks_fitting};
 
@@ -20,9 +22,14 @@ pub(super) fn judge(
     let Some(window) = compared.pair(at) else { return (None, None) };
     let fits = fitting(compared, rule, options);
     let metric = match &rule.what {
-        StackChange::New => Metric::Allocs,
+        StackChange::New | StackChange::Renamed => Metric::Allocs,
         StackChange::Grow(metric, _) => *metric,
     };
+    let mut renamed = HashSet::new();
+    if rule.what == StackChange::Renamed {
+        let entries = window.entries.iter().filter(|entry| entry.kind == Kind::RenamedFrom);
+        renamed.extend(entries.flat_map(|entry| entry.pairs.iter().copied()));
+    }
     let mut broken: Vec<Excess> = Vec::new();
     let mut unstable = 0;
     for (index, pair) in window.pairs.iter().enumerate() {
@@ -36,6 +43,7 @@ pub(super) fn judge(
         let is_new = pair.rows[0].is_empty();
         let (allowed, may_exceed) = match &rule.what {
             StackChange::New if is_new => (Rate::ZERO, Rate::ZERO),
+            StackChange::Renamed if renamed.contains(&index) => (Rate::ZERO, Rate::ZERO),
             StackChange::Grow(_, amount) if !(is_new && has_new) => {
                 (base.greatest.plus(amount.of(base.greatest)), base.least.plus(amount.of(base.least)))
             }
@@ -57,6 +65,7 @@ pub(super) fn judge(
         origin: gate.origin.clone(),
         broken: match &rule.what {
             StackChange::New => Broken::NewStack { stacks: pairs.len() as u64 },
+            StackChange::Renamed => Broken::RenamedStack { stacks: pairs.len() as u64 },
             StackChange::Grow(_, amount) => Broken::StackGrew { amount: *amount, stacks: pairs.len() as u64 },
         },
         metric,

@@ -8,7 +8,7 @@
 //! bytes = { max = 4_114, soft_grow = "10 %" } # soft: a warning; grow: more than the baseline has
 //! live = { min = 0, max = 0 }
 //! total.allocs = 75_000                       # of a whole run
-//! stacks = { new = "fail", grow = 0 }         # each stack by itself, against the baseline
+//! stacks = { new = "fail", grow = 0 }         # each stack by itself, against the baseline (renamed = "warn")
 //! unstable = false                            # whether what differs between runs is judged too, by its average
 //!
 //! [measurement]                               # what may be missing at most of a window's allocations
@@ -147,6 +147,8 @@ pub enum StackChange {
     New,
     /// Grow by more than that.
     Grow(Metric, Amount),
+    /// Allocate as the baseline's did whose call site has a name that is much alike, and which is gone: taken for renamed.
+    Renamed,
 }
 
 /// What is counted.

@@ -24,7 +24,8 @@ const BOUNDS: [(&str, Bound, Severity); 8] = [
     ("soft_shrink", Bound::Shrink, Severity::Soft),
 ];
 /// What `stacks` knows.
-const STACKS: [&str; 7] = ["new", "grow", "soft_grow", "grow_bytes", "soft_grow_bytes", "under", "root"];
+const STACKS: [&str; 8] =
+    ["new", "renamed", "grow", "soft_grow", "grow_bytes", "soft_grow_bytes", "under", "root"];
 const IGNORE: [&str; 4] = ["window", "stack", "reason", "until"];
 
 /// Reads limits. `path` is only put into their [`Origin`].
@@ -215,19 +216,27 @@ impl Reader<'_> {
                 ("grow_bytes", _) => {
                     rules.push((inner.0, StackChange::Grow(Metric::Bytes, self.amount(inner)?), soft));
                 }
-                ("new", Severity::Hard) => {
+                ("new" | "renamed", Severity::Hard) => {
                     let severity = match inner.1.as_str() {
                         Some("fail") => Severity::Hard,
                         Some("warn") => Severity::Soft,
                         Some("pass") => Severity::Off,
                         _ => return self.wrong(inner, "\"fail\", \"warn\" or \"pass\""),
                     };
-                    rules.push((inner.0, StackChange::New, severity));
+                    let what = if key == "new" { StackChange::New } else { StackChange::Renamed };
+                    rules.push((inner.0, what, severity));
                 }
                 ("under", Severity::Hard) => under = self.patterns(inner)?,
                 ("root", Severity::Hard) => root = self.patterns(inner)?,
                 _ => return self.unknown(inner.0, &STACKS),
             }
+        }
+        // What is taken for renamed may be new: that is said unless somebody decided otherwise.
+        let new =
+            rules.iter().find(|(_, what, severity)| *what == StackChange::New && *severity != Severity::Off);
+        let has_renamed = rules.iter().any(|(_, what, _)| *what == StackChange::Renamed);
+        if let Some((key, ..)) = new.filter(|_| !has_renamed) {
+            rules.push((*key, StackChange::Renamed, Severity::Soft));
         }
         for (key, what, severity) in rules {
             let rule = Rule::Stack(StackRule { what, under: under.clone(), root: root.clone() });
@@ -375,6 +384,7 @@ until = 2027-01-31
                 "parse* Allocs Run Max Exact(75000) Hard l.toml:7",
                 "parse* New under 1 Hard l.toml:8",
                 "parse* Grow(Allocs, Exact(1/2)) under 1 Soft l.toml:8",
+                "parse* Renamed under 1 Soft l.toml:8",
             ]
         );
         assert_eq!((limits.lost, limits.cut), (None, Some(Rate::new(1, 2))));

@@ -78,8 +78,10 @@ impl Writer<'_, '_> {
             page.line("");
         }
         self.statements(&mut page, &rest);
-        page.line("");
-        page.line(&ending(self.verdict, &statements));
+        if !statements.is_empty() {
+            page.line("");
+            page.line(&ending(self.verdict, &statements));
+        }
         page.text()
     }
 
