@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod cache;
+mod check;
 mod completion;
 mod doctor;
 mod elf_copy;

@@ -4,9 +4,11 @@
 //! `heaptally options` prints it, and a function that calls the command with it and without it and checks what differs.
 //! **A new command** wants a file with `ROWS`, which [`tables`] names. What every command has is in `option/every.rs`.
 
+mod check;
 mod diff;
 mod doctor;
 mod every;
+mod limits;
 mod report;
 mod run;
 mod shell;
@@ -28,7 +30,7 @@ pub(super) struct Row {
 }
 
 fn tables() -> Vec<&'static [Row]> {
-    vec![run::ROWS, report::ROWS, diff::ROWS, doctor::ROWS, shell::ROWS]
+    vec![run::ROWS, report::ROWS, diff::ROWS, check::ROWS, limits::ROWS, doctor::ROWS, shell::ROWS]
 }
 
 /// What a row has to work with: a sandbox of its own.

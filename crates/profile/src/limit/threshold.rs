@@ -135,11 +135,11 @@ pub fn update(
     let mut edits = Vec::new();
     let counts = || measured.iter().filter(|of| of.window == benchmark).flat_map(|of| &of.counts);
     for (key, metric) in METRICS {
+        let before = values.get(key).map(|text| bounds(key, text)).transpose()?.map(|(_, most)| most);
         let found = counts().filter(|(of, per, _)| (*of, *per) == (metric, Per::Iteration));
         let Some(rate) = found.map(|(.., rate)| *rate).max() else { continue };
         let after = rate.rounded_up(0);
         let value = Rate::parse(&after).unwrap_or(rate);
-        let before = values.get(key).map(|text| bounds(key, text)).transpose()?.map(|(_, most)| most);
         let is_new = before.is_none();
         if is_new && (metric != Metric::Allocs || text.is_some() || ratchet) {
             continue;

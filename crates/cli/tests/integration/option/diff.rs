@@ -54,7 +54,7 @@ fn holds(profile: &Profile, row: usize, name: &str) -> bool {
     lines.into_iter().any(|line| profile.functions[line.function].name.ends_with(name))
 }
 
-fn sides(bench: &Bench) {
+pub(super) fn sides(bench: &Bench) {
     write(bench, "base.pb.gz", |_| {});
     write(bench, "change.pb.gz", |profile| {
         for row in 0..profile.rows.len() {
