@@ -74,5 +74,5 @@ fn d08_a_gate_sees_both_directions() {
     scratch.write("limits.toml", "[window.w]\nstacks = { new = \"pass\", renamed = \"fail\" }\n");
     let (code, text) = call("check change.pb.gz --baseline base.pb.gz --limits limits.toml");
     assert_eq!(code, Some(3), "{text}");
-    assert!(text.starts_with("FAILED: +10 allocs (renamed) in \"w\": swap_b"), "{text}");
+    assert!(text.starts_with("FAILED: +5 allocs (renamed) in \"w\": new_name"), "{text}");
 }

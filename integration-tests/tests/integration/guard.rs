@@ -184,7 +184,7 @@ fn who_made_a_program_allocate_more_is_named() {
         let text = repository.expect(&program, 3);
         let first = text.lines().next().unwrap_or_default();
         let place = format!("{}:{}", language.source, line_of(&regression, language.more));
-        assert!(first.starts_with("FAILED: +1.00 allocs/iter (new) in \"work\": "), "{text}");
+        assert!(first.starts_with("FAILED: +1.00 allocs/iter (more) in \"work\": "), "{text}");
         assert!(first.contains("parse") && first.ends_with(&place), "{place}: {text}");
         assert!(text.contains("window \"work\": 3.00 → 4.00 allocs/iter (+1.00), may not grow"), "{text}");
         assert!(text.lines().count() <= 45, "{text}");

@@ -186,13 +186,12 @@ impl Checker<'_> {
                 }
                 if is_unstable {
                     let (metric, per) = what;
-                    verdict.notes.push(Note::Unstable {
-                        window: at,
-                        metric,
-                        per,
-                        measured,
-                        origin: gate.origin.clone(),
-                    });
+                    let origin = gate.origin.clone();
+                    let note = Note::Unstable { window: at, metric, per, measured, origin };
+                    // A line may hold two limits of one count.
+                    if !verdict.notes.contains(&note) {
+                        verdict.notes.push(note);
+                    }
                 }
             }
             Judgement::Broken { judged, allowed } => {
