@@ -56,7 +56,7 @@ pub(super) fn judge(
         }
     }
     broken.sort_by(|a, b| b.over.cmp(&a.over).then(a.pair.cmp(&b.pair)));
-    let note = (unstable > 0).then(|| Note::UnstableStacks { window: at, stacks: unstable });
+    let note = (unstable > 0).then_some(Note::UnstableStacks { window: at, stacks: unstable });
     let Some(first) = broken.first() else { return (None, note) };
     let pairs: Vec<usize> = broken.iter().map(|excess| excess.pair).collect();
     let finding = Finding {
