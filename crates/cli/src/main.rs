@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod baseline;
+mod check;
 mod command;
 mod config;
 mod convert;
@@ -33,7 +34,7 @@ mod version;
     name = "heaptally",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 profiles differ (`diff --exit-code`), 4 a file could not be read, or the output not be written; `run` has its own."
+    after_help = "Exit codes: 0 done, 1 a fault of heaptally's, 2 wrong usage, 3 a limit is broken (`check`) or profiles differ (`diff --exit-code`), 4 something could not be read, measured or written, 5 better than the limits (`check --exit-on-improvement`); `run` has its own."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -49,6 +50,8 @@ enum Subcommands {
     Diff(command::diff::Diff),
     Baseline(command::baseline::Baseline),
     Config(command::config::Config),
+    Check(Box<command::check::Check>),
+    Limits(command::limits::LimitsCommand),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Completions(command::completions::Completions),
@@ -103,6 +106,8 @@ fn call(words: &[OsString]) -> Code {
         Subcommands::Diff(diff) => diff.run(),
         Subcommands::Baseline(baseline) => baseline.run(),
         Subcommands::Config(config) => config.run(),
+        Subcommands::Check(check) => check.run(),
+        Subcommands::Limits(limits) => limits.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Completions(completions) => completions.run(),

@@ -6,14 +6,13 @@
 use heaptally_profile::diff::{Diff, WindowDiff};
 
 use crate::Options;
+use crate::markdown::{add_details, code};
 use crate::text::diff::{self, Show};
 
 /// The longest text.
-pub const MOST_BYTES: usize = 60_000;
+pub const MOST_BYTES: usize = crate::markdown::MOST_BYTES;
 /// So many lines of the table are shown at most.
 const MOST_LINES: usize = 30;
-/// What a cell of the table takes at most.
-const CELL_CHARACTERS: usize = 200;
 
 /// The diff.
 pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
@@ -35,32 +34,6 @@ pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
             out.push_str(&format!("\n{more} more call sites changed.\n"));
         }
     }
-    let (before, behind) = ("\n<details><summary>stacks</summary>\n\n", "\n</details>\n");
-    let mut block = String::new();
-    let mut room = MOST_BYTES.saturating_sub(out.len() + before.len() + behind.len() + 200);
-    for line in details.trim().lines() {
-        // Four blanks before each line make it code whatever it holds.
-        let Some(rest) = room.checked_sub(line.len() + 5) else {
-            block.push_str("    … the rest does not fit here\n");
-            break;
-        };
-        room = rest;
-        block.push_str(format!("    {line}").trim_end());
-        block.push('\n');
-    }
-    out.push_str(&format!("{before}{block}{behind}"));
+    add_details(&mut out, "stacks", details);
     out
-}
-
-/// Text as code within a line and a cell of a table.
-fn code(text: &str) -> String {
-    let mut cut: String = text.chars().take(CELL_CHARACTERS).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
-    }
-    let longest = cut.split(|character| character != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest + 1);
-    let pad = if longest > 0 { " " } else { "" };
-    // Within a table even code cannot hold a bar.
-    format!("{fence}{pad}{}{pad}{fence}", cut.replace('|', "\\|").replace('\n', " "))
 }

@@ -14,6 +14,7 @@ mod exact;
 mod exec;
 mod fork;
 mod full;
+mod guard;
 mod kill;
 mod naming;
 mod option;

@@ -15,6 +15,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use heaptally_profile::model::Profile;
+
+use crate::command::report;
 use crate::config::Settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::message::quote;
@@ -136,6 +139,12 @@ fn refuse_stale(path: &Path, what: &str, option: &str) -> Result<(), Failure> {
             refuse(format!("{what}: {why}\n{next}"))
         }
     }
+}
+
+/// Reads a profile's file that the last run into it wrote.
+pub(crate) fn read(path: &Path) -> Result<Profile, Failure> {
+    refuse_stale(path, &format!("{} is of an earlier run", quote(path)), "-o")?;
+    report::read(path)
 }
 
 /// The names that are saved, sorted.

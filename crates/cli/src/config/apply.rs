@@ -127,7 +127,9 @@ fn defaults(
     };
     let arguments: Vec<&Arg> = command.get_arguments().collect();
     let given_options: Vec<&&Arg> = arguments.iter().filter(|argument| is_given(argument)).collect();
-    let is_among_given = |option: &str| given_options.iter().any(|one| one.get_long() == Some(option));
+    let is_among_given = |option: &str| {
+        given_options.iter().any(|one| one.get_long().unwrap_or(one.get_id().as_str()) == option)
+    };
     let mut found = Vec::new();
     for option in options(name).unwrap_or_default() {
         let (Some(value), Some(argument)) = (

@@ -163,3 +163,36 @@ fn another_environment_is_a_note_or_an_error() {
     let refused = sandbox.call(["diff", "--same-environment", "main", "true.pb.gz"]);
     refused.expect(4).says(&["glibc 2.17 in the base, glibc 2.", "Abacus", "record the base again"]);
 }
+
+#[test]
+fn a_check_takes_names_and_refuses_what_is_stale() {
+    let sandbox = Sandbox::new();
+    sandbox.call(["run", "--save-baseline", "main", "true"]).expect(0);
+    sandbox.call(["check", "true.pb.gz", "--baseline", "main"]).expect(0);
+    sandbox.call(["check", "--baseline", "main", "--", "true"]).expect(0);
+    fs::create_dir(sandbox.work(".config")).unwrap();
+    let config = "repeat = 2\n[check]\nbaseline = 'main'\n";
+    sandbox.write(".config/heaptally.toml", config, 0o644);
+    // What is configured for recording is not for a profile.
+    sandbox.call(["check", "true.pb.gz"]).expect(0);
+    sandbox.call(["check", "--", "true"]).expect(0).says(&["2 runs"]);
+
+    sandbox.call(["--no-config", "run", "--save-baseline", "main", "false"]).expect(1);
+    sandbox.call(["check", "true.pb.gz"]).expect(4).says(&["the baseline `main` is stale"]);
+    sandbox.call(["check", "true.pb.gz", "--baseline", "no"]).expect(4).says(&["there is no baseline `no`"]);
+    sandbox.call(["baseline", "keep", "main"]).expect(0);
+    sandbox.call(["check", "true.pb.gz"]).expect(0);
+
+    // A change that the last run did not write.
+    sandbox.call(["run", "-o", "true.pb.gz", "no-such-program"]).expect(127);
+    sandbox.call(["check", "true.pb.gz"]).expect(4).says(&["`true.pb.gz` is of an earlier run"]);
+    sandbox
+        .call(["limits", "update", "true.pb.gz", "--limits", "l.toml"])
+        .expect(4)
+        .says(&["is of an earlier run"]);
+    sandbox.call(["report", "true.pb.gz"]).expect(0).says(&["note: `true.pb.gz` is of an earlier run"]);
+    sandbox.call(["check", "-o", "true.pb.gz", "--", "true"]).expect(0);
+    sandbox.call(["check", "true.pb.gz"]).expect(0);
+    sandbox.call(["check", "-o", "true.pb.gz", "--", "no-such-program"]).expect(4);
+    sandbox.call(["check", "true.pb.gz"]).expect(4).says(&["`true.pb.gz` is of an earlier run"]);
+}

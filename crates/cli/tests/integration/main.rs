@@ -4,6 +4,7 @@
 
 mod baseline;
 mod cache;
+mod check;
 mod ci;
 mod completion;
 mod config;

@@ -5,10 +5,12 @@
 //! **A new command** wants a file with `ROWS`, which [`tables`] names. What every command has is in `option/every.rs`.
 
 mod baseline;
+mod check;
 mod config;
 mod diff;
 mod doctor;
 mod every;
+mod limits;
 mod report;
 mod run;
 mod shell;
@@ -30,7 +32,17 @@ pub(super) struct Row {
 }
 
 fn tables() -> Vec<&'static [Row]> {
-    vec![run::ROWS, report::ROWS, diff::ROWS, doctor::ROWS, shell::ROWS, baseline::ROWS, config::ROWS]
+    vec![
+        run::ROWS,
+        report::ROWS,
+        diff::ROWS,
+        check::ROWS,
+        limits::ROWS,
+        doctor::ROWS,
+        shell::ROWS,
+        baseline::ROWS,
+        config::ROWS,
+    ]
 }
 
 /// What a row has to work with: a sandbox of its own.

@@ -64,7 +64,7 @@ fn same_environment(bench: &Bench) {
     refused.expect(4).says(&["cc 1 in the base, "]);
 }
 
-fn sides(bench: &Bench) {
+pub(super) fn sides(bench: &Bench) {
     write(bench, "base.pb.gz", |_| {});
     write(bench, "change.pb.gz", |profile| {
         for row in 0..profile.rows.len() {
