@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod counter;
+mod dist;
 mod fuzz;
 mod package_check;
 mod planted;
@@ -13,10 +14,11 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let outcome = match words.next().as_deref() {
         Some("bench") => bench::run(words),
+        Some("dist") => dist::run(words),
         Some("fuzz") => fuzz::run(words),
         Some("planted") => planted::run(words),
         Some("package-check") => package_check::run(),
-        _ => Err("usage: cargo xtask bench|fuzz|package-check|planted".to_owned()),
+        _ => Err("usage: cargo xtask bench|dist|fuzz|package-check|planted".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

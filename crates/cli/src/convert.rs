@@ -4,6 +4,7 @@
 //! first frame, and what the segment has per image is put side by side.
 
 use std::collections::{BTreeSet, HashMap};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use heaptally_profile::model::{
@@ -38,8 +39,9 @@ pub(crate) fn is_complete(profile: &Profile) -> bool {
         && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
 }
 
-/// The profile of a snapshot.
-pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile {
+/// The profile of a snapshot. Frames of `recorder`, the library that recorded, are left out: a library's `operator new`
+/// that calls `malloc` is called by the recorder's.
+pub(crate) fn profile(snapshot: &Snapshot, environment: Environment, recorder: &Path) -> Profile {
     let lifetimes = snapshot.options & OPTION_NO_LIFETIMES == 0;
     let mut profile = Profile { environment, ..Profile::default() };
     profile.environment.lifetimes = lifetimes;
@@ -47,7 +49,7 @@ pub(crate) fn profile(snapshot: &Snapshot, environment: Environment) -> Profile 
     profile.children = children_of(snapshot);
     let mut entry_points = EntryPoints::default();
     for area in &snapshot.areas {
-        add_area(&mut profile, &mut entry_points, area, lifetimes);
+        add_area(&mut profile, &mut entry_points, area, lifetimes, recorder);
     }
     profile
 }
@@ -88,7 +90,13 @@ fn mangled(entry_point: EntryPoint) -> Option<&'static str> {
     }
 }
 
-fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, lifetimes: bool) {
+fn add_area(
+    profile: &mut Profile,
+    entry_points: &mut EntryPoints,
+    area: &Area,
+    lifetimes: bool,
+    recorder: &Path,
+) {
     let image = profile.images.len();
     profile.images.push(image_of(area));
     let environment = &mut profile.environment;
@@ -104,6 +112,7 @@ fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, 
     let first_location = profile.locations.len();
     profile.locations.extend(area.frames.iter().map(|frame| location_of(area, frame, first_module)));
 
+    let recorder = area.modules.iter().position(|module| module.path == recorder.as_os_str().as_bytes());
     let mut stacks: HashMap<(Link, u32), StackId> = HashMap::new();
     for row in &area.rows {
         let key = (row.leaf, row.entry_point as u32);
@@ -111,7 +120,7 @@ fn add_area(profile: &mut Profile, entry_points: &mut EntryPoints, area: &Area, 
             Some(stack) => *stack,
             None => {
                 let entry_point = entry_points.location(profile, row.entry_point);
-                profile.stacks.push(stack_of(area, row.leaf, entry_point, first_location));
+                profile.stacks.push(stack_of(area, row.leaf, entry_point, first_location, recorder));
                 stacks.insert(key, profile.stacks.len() - 1);
                 profile.stacks.len() - 1
             }
@@ -270,7 +279,13 @@ fn location_of(area: &Area, frame: &read::Frame, first_module: usize) -> Locatio
     }
 }
 
-fn stack_of(area: &Area, leaf: Link, entry_point: LocationId, first_location: usize) -> Stack {
+fn stack_of(
+    area: &Area,
+    leaf: Link,
+    entry_point: LocationId,
+    first_location: usize,
+    recorder: Option<usize>,
+) -> Stack {
     let mut locations = vec![entry_point];
     let mut uses_frame_pointer = false;
     let mut link = leaf;
@@ -278,10 +293,13 @@ fn stack_of(area: &Area, leaf: Link, entry_point: LocationId, first_location: us
         match link {
             Link::Root(root) => break root,
             Link::Frame(frame) => {
-                locations.push(first_location + frame);
+                let location = first_location + frame;
                 // A caller comes before its callees, so this ends.
                 match area.frames.get(frame) {
                     Some(frame) => {
+                        if recorder.is_none() || frame.module != recorder {
+                            locations.push(location);
+                        }
                         uses_frame_pointer |= frame.flags & NODE_FRAME_POINTER != 0;
                         link = frame.caller;
                     }

@@ -4,9 +4,10 @@
 //! |---|---|
 //! | 0 | all is well |
 //! | 1 | internal error |
-//! | 2 | usage (`run`: 125, since its other codes are the program's) |
-//! | 3 | `diff --exit-code`: something differs |
-//! | 4 | could not measure, read or compare, or not print what came of it |
+//! | 2 | usage, a configuration that is wrong included (`run`: 125, since its other codes are the program's) |
+//! | 3 | `check`: a limit is broken; `diff --exit-code`: something differs |
+//! | 4 | could not measure, read or compare, or not print what came of it; `check`: `--strict` was not met |
+//! | 5 | `check --exit-on-improvement`: all limits are kept, and something is better than they ask for |
 //! | 125 | `run`: the recorder failed or refused, a named window never opened, or `--strict` was not met |
 //! | 126 | `run`: the program cannot be executed |
 //! | 127 | `run`: the program was not found |
@@ -19,10 +20,12 @@ use std::fmt;
 pub(crate) const INTERNAL: u8 = 1;
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// Something differs, and was not to.
+/// A limit is broken, or something differs that was not to.
 pub(crate) const REGRESSION: u8 = 3;
 /// Could not measure, read or compare, or not print what came of it.
 pub(crate) const UNREADABLE: u8 = 4;
+/// Something is better than it has to be.
+pub(crate) const IMPROVEMENT: u8 = 5;
 /// The recorder failed or refused.
 pub(crate) const RECORDER: u8 = 125;
 /// The program cannot be executed.

@@ -1,6 +1,7 @@
 //! The preload library and the demonstration's program: embedded in this command, unpacked when needed.
 //!
-//! They go to a cache folder of the user's own, each under a name with a hash of its content:
+//! They go to a cache folder of the user's own, each under a name with a hash of its content: to the `cache-folder` of
+//! the configuration, or else to
 //!
 //! 1. `$XDG_CACHE_HOME/heaptally`,
 //! 2. `$HOME/.cache/heaptally`,
@@ -9,7 +10,8 @@
 //! the first that will do. A folder will do if its path has nothing in it that the loader takes for a separator, if it is
 //! no link, belongs to the user and to no one else (0700), lies where files can be executed, and not where anyone could
 //! put another folder in its place (in one that everyone may write to, without the sticky bit). A file that is there
-//! already is compared with the embedded bytes before it is used. `HEAPTALLY_PRELOAD` names another library, as it is:
+//! already is compared with the embedded bytes before it is used. When one is written, those of other versions that nobody
+//! has used for 30 days are removed; a file's time is that of its last use, to a day. `HEAPTALLY_PRELOAD` names another library, as it is:
 //! for heaptally's own developers.
 
 use std::env;
@@ -21,11 +23,12 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
 use rustix::process::geteuid;
 
+use crate::config::settings;
 use crate::exit::Failure;
 use crate::message::quote;
 
@@ -34,6 +37,10 @@ static DEMO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heaptally-demo"))
 
 /// Names another preload library.
 const OVERRIDE: &str = "HEAPTALLY_PRELOAD";
+
+/// How long an unpacked file of another version stays after its last use.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The path of the preload library.
 pub(crate) fn library() -> Result<PathBuf, Failure> {
@@ -91,6 +98,10 @@ fn unpack_into(folders: &[PathBuf], name: &str, content: &[u8]) -> Result<PathBu
 fn candidates() -> Vec<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let of_user = format!("heaptally-{}", geteuid().as_raw());
+    // What is configured is meant: no other folder takes its place.
+    if let Some(folder) = &settings().cache_folder {
+        return vec![folder.clone()];
+    }
     let mut folders = Vec::new();
     folders.extend(absolute("XDG_CACHE_HOME").map(|cache| cache.join("heaptally")));
     folders.extend(absolute("HOME").map(|home| home.join(".cache/heaptally")));
@@ -101,6 +112,11 @@ fn candidates() -> Vec<PathBuf> {
     folders
 }
 
+/// The folder that is tried first, for `heaptally config show`.
+pub(crate) fn first_folder() -> PathBuf {
+    candidates().into_iter().next().unwrap_or_default()
+}
+
 fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
     let words = |action: &'static str| move |error| format!("cannot {action}: {error}");
     if let Some(separator) = separator(folder) {
@@ -108,8 +124,9 @@ fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
     }
     let handle = open_folder(folder)?;
     if let Some(file) = open_file(&handle, name)?
-        && is_equal(file, content).map_err(words("read what is there"))?
+        && is_equal(&file, content).map_err(words("read what is there"))?
     {
+        note_use(&file);
         return Ok(folder.join(name));
     }
 
@@ -126,7 +143,52 @@ fn place(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, String> {
         let _gone = rustix::fs::unlinkat(&handle, &temporary, AtFlags::empty());
         return Err(words("write there")(error));
     }
+    remove_unused(&handle, folder);
     Ok(folder.join(name))
+}
+
+/// Has the file's time say that it is in use, once a day.
+fn note_use(file: &File) {
+    let now = SystemTime::now();
+    let age = file.metadata().and_then(|about| about.modified()).map(|time| now.duration_since(time));
+    if age.is_ok_and(|age| age.is_ok_and(|age| age > A_DAY)) {
+        // If it cannot be said, another version may unpack it anew some day.
+        let _unsaid = file.set_modified(now);
+    }
+}
+
+/// Removes what other versions unpacked and nobody has used for long. A program that still runs has it mapped. What
+/// cannot be removed stays.
+fn remove_unused(handle: &File, folder: &Path) {
+    let now = SystemTime::now();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(is_unpacked_name);
+        let is_old = entry.metadata().is_ok_and(|about| {
+            let age = about.modified().map(|time| now.duration_since(time));
+            about.is_file() && age.is_ok_and(|age| age.is_ok_and(|age| age > UNUSED))
+        });
+        if is_ours && is_old {
+            let _stays = rustix::fs::unlinkat(handle, &name, AtFlags::empty());
+        }
+    }
+}
+
+/// Whether a name is one that [`unpack`] gives, or that of a file which was not written to its end, and not one of this
+/// version.
+fn is_unpacked_name(name: &str) -> bool {
+    let (is_half, name) = name.strip_prefix('.').map_or((false, name), |name| (true, name));
+    [("libheaptally_preload", ".so", LIBRARY), ("heaptally-demo", "", DEMO)].iter().any(
+        |(stem, ending, content)| {
+            let Some(rest) = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('-')) else {
+                return false;
+            };
+            let Some((digits, rest)) = rest.split_at_checked(16) else { return false };
+            digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+                && if is_half { rest.starts_with(&format!("{ending}.")) } else { rest == *ending }
+                && (is_half || digits != format!("{:016x}", hash(content)))
+        },
+    )
 }
 
 /// Makes the folder if it is not there, and checks it.
@@ -180,7 +242,7 @@ fn open_file(folder: impl AsFd, name: &str) -> Result<Option<File>, String> {
     Ok((is_file && is_private).then(|| File::from(file)))
 }
 
-fn is_equal(mut file: File, content: &[u8]) -> io::Result<bool> {
+fn is_equal(mut file: &File, content: &[u8]) -> io::Result<bool> {
     if file.metadata()?.len() != content.len() as u64 {
         return Ok(false);
     }

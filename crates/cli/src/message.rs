@@ -12,6 +12,11 @@ pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
     quote_bytes(name.as_ref().as_bytes())
 }
 
+/// A path with everything in it visible.
+pub(crate) fn shown(path: &std::path::Path) -> String {
+    escape(&escape_path(path.as_os_str().as_bytes())).into_owned()
+}
+
 /// As [`quote`], of bytes.
 pub(crate) fn quote_bytes(name: &[u8]) -> String {
     format!("`{}`", visible(name))

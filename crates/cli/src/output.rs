@@ -20,6 +20,8 @@ pub(crate) enum Content {
     Status,
     /// The sum of several profiles, `merge -o`.
     Sum,
+    /// A profile under a name, `--save-baseline`.
+    Baseline,
 }
 
 /// A place for a file.
@@ -37,6 +39,7 @@ impl Content {
             Self::Profile => "profile",
             Self::Status => "status",
             Self::Sum => "sum",
+            Self::Baseline => "baseline",
         }
     }
 
@@ -44,6 +47,7 @@ impl Content {
         match self {
             Self::Profile | Self::Sum => "-o",
             Self::Status => "--json-status",
+            Self::Baseline => "--save-baseline",
         }
     }
 }
@@ -52,14 +56,14 @@ impl Content {
     /// An error with the code that is meant for it.
     fn failure(self, message: String) -> Failure {
         match self {
-            Self::Profile | Self::Status => Failure::recorder(message),
+            Self::Profile | Self::Status | Self::Baseline => Failure::recorder(message),
             Self::Sum => Failure::new(UNREADABLE, message),
         }
     }
 
     fn not_started(self) -> &'static str {
         match self {
-            Self::Profile | Self::Status => "; the program was not started",
+            Self::Profile | Self::Status | Self::Baseline => "; the program was not started",
             Self::Sum => "",
         }
     }

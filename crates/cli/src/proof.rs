@@ -111,3 +111,20 @@ fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
         ),
     )
 }
+
+/// A window that was asked for by name must have opened.
+pub(crate) fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
+    let is_opened = |name: &Vec<u8>| {
+        let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
+        windows.into_iter().any(|window| window.name == *name && window.entries > 0)
+    };
+    let missing: Vec<String> =
+        snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();
+    let advice = if missing == ["`process`"] {
+        "that is what is recorded before the first window: run without --window, then `heaptally report --window process`"
+    } else {
+        "run without --window to see which windows there are"
+    };
+    (!missing.is_empty())
+        .then(|| Failure::recorder(format!("the window {} never opened\n{advice}", missing.join(", "))))
+}

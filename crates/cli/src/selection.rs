@@ -11,6 +11,7 @@ use heaptally_profile::model::Profile;
 use heaptally_profile::view::Selection;
 use regex::Regex;
 
+use crate::config::settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::message::quote;
 
@@ -87,6 +88,7 @@ impl SelectionArgs {
     /// The embedded rules and those of the user's files.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let mut rules = Rules::embedded().clone();
+        rules.extend(&settings().rules);
         for file in &self.rules {
             let refuse =
                 |why: String| Failure::new(USAGE, format!("cannot use the rules {}: {why}", quote(file)));

@@ -163,4 +163,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A limits file cannot be understood.
+    #[error("line {line}: {reason}")]
+    Limit {
+        /// The line, from 1.
+        line: u32,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A threshold file of package-benchmark cannot be understood.
+    #[error("not a threshold file: {reason}")]
+    Threshold {
+        /// What is wrong with it.
+        reason: String,
+    },
 }

@@ -3,7 +3,8 @@
 //! A [`Profile`](model::Profile) is one recording. This crate says what it holds ([`model`]), brings it into a form
 //! in which equal recordings are equal ([`canonical`]), adds it up ([`total`]), finds the frame of each stack that the
 //! user can act on ([`call_site`]), lets one look at a part of it ([`view`], [`frame`]), and writes and reads it as a pprof file ([`pprof`]). [`path_text`] says how paths
-//! that are not UTF-8 are written as text. [`diff`] compares two profiles. Several runs become one profile by [`merge`](mod@merge), and [`repeat`] says
+//! that are not UTF-8 are written as text. [`diff`] compares two profiles; [`limit`] says what they may allocate, and
+//! [`check`] whether they do. Several runs become one profile by [`merge`](mod@merge), and [`repeat`] says
 //! which rows differ between them. [`import`] reads the files of other tools.
 //!
 //! It does *not* record, symbolise or print, it touches no file, and it reads no clock: the caller hands over bytes
@@ -31,11 +32,13 @@
 
 pub mod call_site;
 pub mod canonical;
+pub mod check;
 pub mod diff;
 mod error;
 pub mod frame;
 mod glob;
 pub mod import;
+pub mod limit;
 pub mod merge;
 pub mod model;
 pub mod part;

@@ -40,7 +40,7 @@ pub use sum::sum;
 
 use condition::Conditions;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::Error;
@@ -340,6 +340,12 @@ fn add_environment(into: &mut Environment, from: Environment) {
         if known.is_empty() {
             *known = found;
         }
+    }
+    if into.machine != from.machine {
+        let machines = [into.machine.as_str(), from.machine.as_str()];
+        let all: BTreeSet<&str> =
+            machines.iter().flat_map(|text| text.split("; ")).filter(|one| !one.is_empty()).collect();
+        into.machine = all.into_iter().collect::<Vec<_>>().join("; ");
     }
     into.compilers.extend(from.compilers);
     into.frees_from_before = into.frees_from_before.saturating_add(from.frees_from_before);

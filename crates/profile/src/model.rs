@@ -400,6 +400,9 @@ pub struct Environment {
     pub recorder: String,
     /// `x86_64`.
     pub architecture: String,
+    /// The processor's model, and how many of them the command could use; empty: unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
     /// For instance `glibc 2.36`.
     pub libc: String,
     /// The program and its arguments, as they were given.

@@ -24,7 +24,7 @@ pub fn sentences(children: &Children) -> Vec<String> {
         sentences.push(if children.followed {
             format!(
                 "{processes} could not be recorded{programs}: a static or setuid program, an environment that was \
-                 made anew, or no room"
+                 made anew, another pid namespace (--segment-dir), or no room"
             )
         } else {
             let were = if total == 1 { "was" } else { "were" };

@@ -115,6 +115,7 @@ impl<'a> ConditionReport<'a> {
     fn of(condition: &'a heaptally_profile::diff::Condition) -> Self {
         let what = match condition.what {
             What::Architecture => "architecture",
+            What::Machine => "machine",
             What::Libc => "libc",
             What::Allocator => "allocator",
             What::Compilers => "compilers",

@@ -3,7 +3,7 @@
 //! Every form is one file with one function of a profile and [`Options`], which returns the whole report:
 //! [`text`](mod@text), [`json`](mod@json), [`folded`](mod@folded), [`csv`](mod@csv); [`summary`](mod@summary) is the one
 //! line that ends a run. Of two profiles that were compared: [`text::diff`], [`diff_json`](mod@diff_json),
-//! [`diff_folded`](mod@diff_folded), [`diff_markdown`](mod@diff_markdown). The same profile and options give the same bytes.
+//! [`diff_folded`](mod@diff_folded), [`diff_markdown`](mod@diff_markdown). Of a check: [`text::check`] and `check_*`. The same profile and options give the same bytes.
 //!
 //! This crate does *not* read or write files and does not look at the terminal; colours and width are options. What a
 //! profile holds is data: names are escaped, so that they cannot command a terminal ([`escape`](mod@escape)). The
@@ -26,22 +26,32 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod check_bencher;
+pub mod check_benchmark_action;
+pub mod check_github;
+pub mod check_gitlab;
+pub mod check_json;
+pub mod check_markdown;
+pub mod check_sarif;
 pub mod child;
 pub mod csv;
 pub mod diff_folded;
 pub mod diff_json;
 pub mod diff_markdown;
 pub mod escape;
+mod fingerprint;
 pub mod folded;
 mod frame;
 pub mod json;
 mod loss;
+mod markdown;
 mod number;
 mod options;
 mod path;
 mod short_name;
 pub mod summary;
 pub mod text;
+mod verdict;
 mod width;
 
 pub use options::{Layout, Options};

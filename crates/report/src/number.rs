@@ -63,7 +63,7 @@ fn percent(part: u64, whole: u64, decimals: usize) -> String {
 }
 
 /// Digits with their thousands set off.
-fn group(digits: &str) -> String {
+pub(crate) fn group(digits: &str) -> String {
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {

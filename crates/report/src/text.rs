@@ -13,6 +13,7 @@
 //! rules list are folded, and of many callers the middle is; `full` shows every frame on a line of its own. Recursion
 //! is shown once, with how often it is there. Names are whole unless there is a width to keep.
 
+pub mod check;
 pub mod diff;
 mod ending;
 mod function;

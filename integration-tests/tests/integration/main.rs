@@ -18,6 +18,7 @@ mod exact;
 mod exec;
 mod fork;
 mod full;
+mod guard;
 mod interrupt;
 mod kill;
 mod kind;

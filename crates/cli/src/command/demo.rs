@@ -9,8 +9,8 @@ use heaptally_profile::diff::{DiffOptions, diff};
 use heaptally_report::text::diff::Show;
 use heaptally_report::{Options, text};
 
-use crate::command::run::{Recording, record};
 use crate::library;
+use crate::recording::{Recording, record};
 use crate::terminal::{color, print, width};
 
 /// What stands between the report and the diff.

@@ -13,7 +13,9 @@ use heaptally_report::{
 };
 use regex::Regex;
 
+use crate::baseline::{require_same, resolve};
 use crate::command::report::read;
+use crate::config::settings;
 use crate::exit::{Failure, REGRESSION, UNREADABLE};
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project, regex};
@@ -25,10 +27,10 @@ use crate::terminal::{color, print, width};
 /// numbers and folders of sources are no differences. Numbers are compared per iteration.
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
-    /// The profile to compare with.
+    /// The profile to compare with: a file if there is a slash in it or it ends in .pb.gz, else a saved baseline's name.
     #[arg(value_hint = ValueHint::FilePath)]
     base: PathBuf,
-    /// The profile that is compared.
+    /// The profile that is compared, a file or a name.
     #[arg(value_hint = ValueHint::FilePath)]
     change: PathBuf,
     #[command(flatten)]
@@ -69,6 +71,10 @@ pub(crate) struct Diff {
     /// The same as --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Exit with 4 if the profiles are not of the same compilers, C library, allocator and machine: a note says so
+    /// otherwise.
+    #[arg(long)]
+    same_environment: bool,
     /// Exit with 3 if anything differs.
     #[arg(long)]
     exit_code: bool,
@@ -97,13 +103,15 @@ enum Format {
 impl Diff {
     /// Compares and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let (mut base, mut change) = (read(&self.base)?, read(&self.change)?);
+        let [base_file, change_file] = [&self.base, &self.change].map(|word| resolve(word, settings()));
+        let (base_file, change_file) = (base_file?, change_file?);
+        let (mut base, mut change) = (read(&base_file)?, read(&change_file)?);
         make_comparable(&mut base, &mut change).map_err(|error| self.refuse(&error))?;
         let sort = match self.sort {
             SortBy::Count => Sort::Count,
             SortBy::Bytes => Sort::Bytes,
         };
-        let selection = self.selection.selection_of([(&base, &self.base), (&change, &self.change)])?;
+        let selection = self.selection.selection_of([(&base, &base_file), (&change, &change_file)])?;
         let rules = self.selection.rules()?;
         let diff_options = DiffOptions {
             selection: selection.clone(),
@@ -114,6 +122,9 @@ impl Diff {
             fold_generics: self.fold_generics,
         };
         let diff = diff(&base, &change, &diff_options);
+        if self.same_environment {
+            require_same(&diff.conditions)?;
+        }
         let options = Options {
             selection,
             sort,

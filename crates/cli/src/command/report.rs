@@ -9,10 +9,11 @@ use heaptally_profile::view::Sort;
 use heaptally_report::escape::escape;
 use heaptally_report::{Layout, Options, csv, folded, json, text};
 
+use crate::baseline::{State, state};
 use crate::convert::is_complete;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 pub(crate) use crate::input::read;
-use crate::message::quote;
+use crate::message::{self, quote};
 use crate::selection::{SelectionArgs, project};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
 
@@ -116,6 +117,9 @@ impl Report {
     /// Prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let profile = read(&self.file)?;
+        if let State::Stale(why) = state(&self.file) {
+            message::print(&format!("note: {} is of an earlier run: {why}", quote(&self.file)));
+        }
         let format = if self.json { Format::Json } else { self.format };
         self.check(&profile, format)?;
         let options = self.options(&profile)?;

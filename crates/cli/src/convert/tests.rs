@@ -97,7 +97,7 @@ fn snapshot(areas: Vec<Area>) -> Snapshot {
 }
 
 fn converted(areas: Vec<Area>) -> Profile {
-    let profile = profile(&snapshot(areas), Environment::default());
+    let profile = profile(&snapshot(areas), Environment::default(), Path::new("/recorder.so"));
     profile.validate().unwrap();
     profile
 }
@@ -185,7 +185,11 @@ fn a_peak_is_as_exact_as_its_threads() {
     assert_eq!(profile.windows[0].peak_bytes, Some(0));
 
     let options = OPTION_NO_LIFETIMES | OPTION_NAMED_WINDOWS;
-    let without = super::profile(&Snapshot { options, ..snapshot(vec![area]) }, Environment::default());
+    let without = super::profile(
+        &Snapshot { options, ..snapshot(vec![area]) },
+        Environment::default(),
+        Path::new("/recorder.so"),
+    );
     assert_eq!(without.windows[0].peak_bytes, None);
     assert!(!without.environment.lifetimes);
 }
@@ -281,7 +285,7 @@ fn losses_add_up() {
     one.losses = read::Losses { reentrant: 1, full: 2, damaged: u64::MAX, ..read::Losses::default() };
     let two = one.clone();
     let snapshot = Snapshot { without_area: 2, refused: 1, ..snapshot(vec![one, two]) };
-    let losses = profile(&snapshot, Environment::default()).losses;
+    let losses = profile(&snapshot, Environment::default(), Path::new("/recorder.so")).losses;
     assert_eq!((losses.reentrant, losses.table_full, losses.images), (2, 4, 3));
     assert_eq!(losses.damaged, u64::MAX);
 }

@@ -162,7 +162,7 @@ pub(crate) fn other_allocators_of(path: &Path, elf: &elf::Elf) -> Vec<Finding> {
             Finding::warning(
                 "other_allocator",
                 format!("{INCOMPLETE}{} {}", quote(path), calls(names)),
-                "build it without that allocator; what else allocates is seen",
+                "build it without that allocator (Rust: without its #[global_allocator]); what else allocates is seen",
             )
         })
         .collect()

@@ -6,11 +6,11 @@ use heaptally_profile::model::{Losses, Profile};
 use rustix::process::geteuid;
 
 use super::finding::{Finding, count};
-use crate::command::run::{Recorded, Recording, record};
 use crate::exit::Failure;
 use crate::library;
 use crate::message::quote;
 use crate::process::End;
+use crate::recording::{Recorded, Recording, record};
 
 /// The windows that the demonstration opens.
 const WINDOWS: [&str; 2] = ["parse", "look up"];

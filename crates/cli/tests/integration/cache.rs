@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::sandbox::{Sandbox, entries, outcome};
 
@@ -129,4 +130,38 @@ fn paths_that_the_loader_would_split_are_not_used() {
     let library = preloaded(&sandbox, Path::new("relative"));
     assert_eq!(library.parent(), Some(sandbox.path("home/.cache/heaptally").as_path()));
     assert_eq!(entries(&sandbox.work("relative")), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn what_other_versions_left_is_removed_after_a_month() {
+    let sandbox = Sandbox::new();
+    let library = preloaded(&sandbox, &sandbox.path("cache"));
+    let days_ago = |days: u64| SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+    let put = |name: &str, days| {
+        let path = sandbox.cache().join(name);
+        fs::write(&path, "").unwrap();
+        fs::File::open(&path).unwrap().set_modified(days_ago(days)).unwrap();
+        path
+    };
+    let other = "0123456789abcdef";
+    let old = [
+        put(&format!("libheaptally_preload-{other}.so"), 31),
+        put(&format!("heaptally-demo-{other}"), 31),
+        put(&format!(".libheaptally_preload-{other}.so.77-1"), 31),
+    ];
+    let kept = [
+        put(&format!("libheaptally_preload-{}.so", other.replace('0', "1")), 29),
+        put("libheaptally_preload-x.so", 31),
+        put(&format!("libheaptally_preload-{other}.so.mine"), 31),
+        put("notes", 31),
+    ];
+    // One that is used is as good as new, and nothing is looked for as long as nothing is written.
+    fs::File::open(&library).unwrap().set_modified(days_ago(31)).unwrap();
+    preloaded(&sandbox, &sandbox.path("cache"));
+    assert!(fs::metadata(&library).unwrap().modified().unwrap() > days_ago(1));
+    assert!(old.iter().chain(&kept).all(|path| path.exists()));
+
+    sandbox.call(["demo"]).expect(0);
+    assert!(old.iter().all(|path| !path.exists()), "{:?}", entries(&sandbox.cache()));
+    assert!(kept.iter().chain([&library]).all(|path| path.exists()), "{:?}", entries(&sandbox.cache()));
 }

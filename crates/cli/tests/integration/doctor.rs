@@ -11,7 +11,7 @@ mod machine;
 mod output;
 mod program;
 #[path = "../../../report/tests/report/schema.rs"]
-mod schema;
+pub(crate) mod schema;
 
 /// The exit code of what cannot be recorded.
 const UNRECORDABLE: i32 = 4;

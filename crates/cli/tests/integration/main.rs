@@ -2,8 +2,12 @@
 //! look at.
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod baseline;
 mod cache;
+mod check;
+mod ci;
 mod completion;
+mod config;
 mod doctor;
 mod elf_copy;
 mod import;

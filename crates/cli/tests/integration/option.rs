@@ -4,9 +4,13 @@
 //! `heaptally options` prints it, and a function that calls the command with it and without it and checks what differs.
 //! **A new command** wants a file with `ROWS`, which [`tables`] names. What every command has is in `option/every.rs`.
 
+mod baseline;
+mod check;
+mod config;
 mod diff;
 mod doctor;
 mod every;
+mod limits;
 mod merge;
 mod report;
 mod run;
@@ -29,7 +33,18 @@ pub(super) struct Row {
 }
 
 fn tables() -> Vec<&'static [Row]> {
-    vec![run::ROWS, report::ROWS, diff::ROWS, merge::ROWS, doctor::ROWS, shell::ROWS]
+    vec![
+        run::ROWS,
+        report::ROWS,
+        diff::ROWS,
+        merge::ROWS,
+        check::ROWS,
+        limits::ROWS,
+        doctor::ROWS,
+        shell::ROWS,
+        baseline::ROWS,
+        config::ROWS,
+    ]
 }
 
 /// What a row has to work with: a sandbox of its own.

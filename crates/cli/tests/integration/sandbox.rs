@@ -53,7 +53,15 @@ impl Sandbox {
         let mut command = Command::new(HEAPTALLY);
         command.args(arguments).current_dir(self.path("work"));
         command.env("HOME", self.path("home")).env("XDG_CACHE_HOME", self.path("cache"));
-        for name in ["NO_COLOR", "LD_PRELOAD", "HEAPTALLY_PRELOAD", "HEAPTALLY_ORACLE", "TMPDIR"] {
+        for name in [
+            "NO_COLOR",
+            "LD_PRELOAD",
+            "HEAPTALLY_PRELOAD",
+            "HEAPTALLY_ORACLE",
+            "HEAPTALLY_CONFIG",
+            "CARGO_TARGET_DIR",
+            "TMPDIR",
+        ] {
             command.env_remove(name);
         }
         command

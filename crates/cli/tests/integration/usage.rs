@@ -4,7 +4,19 @@ use std::fs;
 
 use crate::sandbox::{HEAPTALLY, Sandbox, entries};
 
-const COMMANDS: [&str; 7] = ["run", "report", "diff", "demo", "doctor", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "run",
+    "report",
+    "diff",
+    "check",
+    "limits",
+    "baseline",
+    "config",
+    "demo",
+    "doctor",
+    "completions",
+    "man",
+];
 
 #[test]
 fn help_and_version_are_no_errors() {

@@ -19,6 +19,8 @@ pub struct Condition {
 pub enum What {
     /// The machine's.
     Architecture,
+    /// The processor's model, and how many there are.
+    Machine,
     /// The C library.
     Libc,
     /// The allocators behind the recorder.
@@ -35,6 +37,16 @@ pub enum What {
     Incomplete,
 }
 
+impl What {
+    /// Whether it is of the place where a program is built and run, and not of the recording.
+    pub fn is_of_place(self) -> bool {
+        match self {
+            Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
+            Self::Recorder | Self::Lifetimes | Self::Sampling | Self::Incomplete => false,
+        }
+    }
+}
+
 /// What differs, in a fixed order. What one side does not know is not compared.
 pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
     let environments = profiles.map(|profile| &profile.environment);
@@ -47,6 +59,7 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
     let lifetimes = |followed: bool| if followed { "followed" } else { "not followed" }.to_owned();
     [
         known(What::Architecture, environments.map(|of| of.architecture.clone())),
+        known(What::Machine, environments.map(|of| of.machine.clone())),
         known(What::Libc, environments.map(|of| of.libc.clone())),
         known(What::Allocator, profiles.map(allocators)),
         known(What::Compilers, environments.map(|of| of.compilers.join(", "))),

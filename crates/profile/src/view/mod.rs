@@ -132,8 +132,12 @@ impl<'p> View<'p> {
 
 /// Which stacks of a profile hold a frame that fits one of the patterns, as [`Selection`] compares them.
 pub(crate) fn stacks_with(profile: &Profile, patterns: &[Regex], sites: &CallSites<'_>) -> Vec<bool> {
-    let selection = Selection { filter: patterns.to_vec(), ..Selection::default() };
-    let matcher = Matcher::new(profile, &selection, sites);
+    stacks_fitting(profile, &Selection { filter: patterns.to_vec(), ..Selection::default() }, sites)
+}
+
+/// Which stacks of a profile a selection without [`Selection::under`] holds.
+pub(crate) fn stacks_fitting(profile: &Profile, selection: &Selection, sites: &CallSites<'_>) -> Vec<bool> {
+    let matcher = Matcher::new(profile, selection, sites);
     profile.stacks.iter().map(|stack| matcher.judge(stack) != Verdict::Filtered).collect()
 }
 

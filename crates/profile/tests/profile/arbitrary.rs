@@ -267,6 +267,7 @@ fn losses() -> impl Strategy<Value = Losses> {
 
 fn environment() -> impl Strategy<Value = Environment> {
     let texts = || prop::collection::vec(text(), 0..3);
+    let machine = select(vec!["", "alpha, 1 processor", "beta, 2 processors"]);
     let origin = (text(), text(), any::<bool>()).prop_map(|(format, sampling, live_only)| Origin {
         format,
         sampling,
@@ -274,9 +275,9 @@ fn environment() -> impl Strategy<Value = Environment> {
     });
     let unknown =
         prop::collection::btree_set(select(&[Metric::Windows, Metric::Bytes, Metric::Threads][..]), 0..3);
-    let import = (prop::option::of(origin), unknown);
-    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>(), import).prop_map(
-        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code, import)| Environment {
+    let rest = (prop::option::of(origin), unknown, machine);
+    (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>(), rest).prop_map(
+        |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code, rest)| Environment {
             recorder,
             architecture: "x86_64".to_owned(),
             libc,
@@ -286,8 +287,9 @@ fn environment() -> impl Strategy<Value = Environment> {
             frees_from_before,
             exit_code,
             repeats: 0,
-            origin: import.0,
-            unknown: import.1,
+            origin: rest.0,
+            unknown: rest.1,
+            machine: rest.2.to_owned(),
         },
     )
 }

@@ -1,5 +1,6 @@
 //! The reports of whole profiles: text by snapshots, JSON against its schema.
 
+mod check;
 mod diff;
 mod fixture;
 mod form;

@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "diff", option: "--width", check: width },
     Row { command: "diff", option: "--format", check: format },
     Row { command: "diff", option: "--json", check: json },
+    Row { command: "diff", option: "--same-environment", check: same_environment },
     Row { command: "diff", option: "--exit-code", check: exit_code },
 ];
 
@@ -54,7 +55,16 @@ fn holds(profile: &Profile, row: usize, name: &str) -> bool {
     lines.into_iter().any(|line| profile.functions[line.function].name.ends_with(name))
 }
 
-fn sides(bench: &Bench) {
+fn same_environment(bench: &Bench) {
+    sides(bench);
+    bench.output(&["diff", "--same-environment", "base.pb.gz", "change.pb.gz"]);
+    write(bench, "other.pb.gz", |profile| profile.environment.compilers = vec!["cc 1".into()]);
+    bench.output(&["diff", "other.pb.gz", "change.pb.gz"]);
+    let refused = bench.call(&["diff", "--same-environment", "other.pb.gz", "change.pb.gz"]);
+    refused.expect(4).says(&["cc 1 in the base, "]);
+}
+
+pub(super) fn sides(bench: &Bench) {
     write(bench, "base.pb.gz", |_| {});
     write(bench, "change.pb.gz", |profile| {
         for row in 0..profile.rows.len() {

@@ -5,7 +5,8 @@ use super::Bench;
 /// An option, and its check for one command.
 type Row = (&'static str, fn(&Bench, &str));
 
-pub(super) const ROWS: [Row; 2] = [("--help", help), ("--version", version)];
+pub(super) const ROWS: [Row; 4] =
+    [("--help", help), ("--version", version), ("--config", config), ("--no-config", no_config)];
 
 /// The words of a call of a command with one option.
 fn words<'w>(command: &'w str, option: &'w str) -> Vec<&'w str> {
@@ -22,6 +23,45 @@ fn help(bench: &Bench, command: &str) {
             assert!(help.output.contains(option), "the help of {command} does not name {option}: {help:#?}");
         }
     }
+}
+
+/// Words that a command takes and that end well, where there are such without a profile.
+fn call_of(command: &str) -> Option<&'static [&'static str]> {
+    match command {
+        "run" => Some(&["run", "true"]),
+        "demo" => Some(&["demo"]),
+        "doctor" => Some(&["doctor"]),
+        "config show" => Some(&["config", "show"]),
+        "baseline list" => Some(&["baseline", "list"]),
+        _ => None,
+    }
+}
+
+fn config(bench: &Bench, command: &str) {
+    bench.sandbox.write("other.toml", "no-such-key = 1\n", 0o644);
+    let Some(call) = call_of(command) else {
+        // What it does is the same for all: that a file is named at all can be seen anywhere.
+        let errors = bench.call(&words(command, "--config")).errors;
+        assert!(errors.contains("a value is required for '--config <FILE>'"), "{errors}");
+        return;
+    };
+    bench.call(call).expect(0);
+    let named: Vec<&str> = ["--config", "other.toml"].iter().chain(call).copied().collect();
+    let wrong = if command == "run" { 125 } else { 2 };
+    bench.call(&named).expect(wrong).says(&["other.toml:1:1: unknown key `no-such-key`"]);
+}
+
+fn no_config(bench: &Bench, command: &str) {
+    let both = bench.call(&[words(command, "--no-config"), vec!["--config", "x"]].concat());
+    // A command that is none without another one says that first.
+    let is_alone = !both.errors.contains("requires a subcommand");
+    assert!(!is_alone || both.errors.contains("cannot be used with"), "{both:#?}");
+    let Some(call) = call_of(command) else { return };
+    std::fs::create_dir(bench.sandbox.work(".config")).unwrap();
+    bench.sandbox.write(".config/heaptally.toml", "no-such-key = 1\n", 0o644);
+    assert!(bench.call(call).errors.contains(".config/heaptally.toml:1:1: unknown key"));
+    let without: Vec<&str> = ["--no-config"].iter().chain(call).copied().collect();
+    bench.call(&without).expect(0);
 }
 
 fn version(bench: &Bench, command: &str) {

@@ -8,6 +8,7 @@ use crate::sandbox::entries;
 
 pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--output", check: output },
+    Row { command: "run", option: "--save-baseline", check: save_baseline },
     Row { command: "run", option: "--window", check: window },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
@@ -26,6 +27,14 @@ fn output(bench: &Bench) {
     assert_eq!(entries(&work("")), [work("long.pb.gz"), work("short.pb.gz")]);
     bench.output(&["run", "true"]);
     assert!(work("true.pb.gz").is_file());
+}
+
+fn save_baseline(bench: &Bench) {
+    bench.output(&["run", "true"]);
+    assert_eq!(bench.output(&["baseline", "list"]).lines().count(), 1);
+    bench.output(&["run", "--save-baseline", "main", "true"]);
+    assert!(bench.output(&["baseline", "list"]).contains("\n  main  "));
+    bench.output(&["diff", "main", "true.pb.gz"]);
 }
 
 fn window(bench: &Bench) {

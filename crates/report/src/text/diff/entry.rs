@@ -54,11 +54,23 @@ pub(super) fn entries(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDif
     if window.entries.is_empty() {
         return;
     }
-    let numbers = Numbers::of(window);
     let options = sides.options;
     let is_large = |entry: &&Entry| window.delta(allocations(entry)).abs() >= options.min;
     let (large, small): (Vec<&Entry>, Vec<&Entry>) = window.entries.iter().partition(is_large);
     let (shown, hidden) = large.split_at(limited(large.len(), options.limit));
+    table(page, sides, window, shown);
+    for (entries, why) in [(hidden, "; --limit 0 shows all"), (&small[..], " below --min")] {
+        if !entries.is_empty() {
+            let more = counted(entries.len() as u64, "more call site", "more call sites");
+            page.line(&format!("  {more} changed{why}"));
+        }
+    }
+}
+
+/// The lines of some entries, with their heading.
+pub(super) fn table(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'_>, shown: &[&Entry]) {
+    let numbers = Numbers::of(window);
+    let options = sides.options;
     let columns = |allocations: String, bytes: String, kind: &str| {
         let bytes = sides.has_bytes().then_some(bytes);
         [Some(allocations), bytes, Some(kind.to_owned())].into_iter().flatten().collect::<Vec<String>>()
@@ -75,12 +87,6 @@ pub(super) fn entries(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDif
         page.row(&cells, &site(sides, window, entry, place.room), place);
         for detail in details(sides, window, entry, place.room.map(|room| room.saturating_sub(2))) {
             page.detail(&format!("  {detail}"), place);
-        }
-    }
-    for (entries, why) in [(hidden, "; --limit 0 shows all"), (&small[..], " below --min")] {
-        if !entries.is_empty() {
-            let more = counted(entries.len() as u64, "more call site", "more call sites");
-            page.line(&format!("  {more} changed{why}"));
         }
     }
 }

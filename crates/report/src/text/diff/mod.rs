@@ -20,7 +20,7 @@ mod explain;
 mod tree;
 
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::diff::{Condition, Diff, Entry, Side, What, WindowDiff};
+use heaptally_profile::diff::{Condition, Diff, Entry, Kind, Side, What, WindowDiff};
 use heaptally_profile::model::{Counts, Metric};
 use heaptally_profile::view::WindowView;
 
@@ -79,6 +79,16 @@ pub fn text(diff: &Diff<'_>, options: &Options, show: Show) -> String {
     }
     unpaired(&mut page, diff);
     page.text()
+}
+
+/// What happened to an entry, in a word.
+pub(crate) fn kind(kind: Kind) -> &'static str {
+    entry::kind(kind)
+}
+
+/// Some entries of a window, with their heading.
+pub(super) fn table(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'_>, entries: &[&Entry]) {
+    entry::table(page, sides, window, entries);
 }
 
 /// The entries of a window in five cells: the window, allocations, bytes, the kind, the call site.
@@ -227,10 +237,11 @@ fn unpaired(page: &mut Page, diff: &Diff<'_>) {
 }
 
 /// What differs between the recordings, in words.
-pub(crate) fn words(condition: &Condition) -> String {
+pub fn words(condition: &Condition) -> String {
     let [base, change] = condition.values.each_ref().map(|value| escape(value));
     let what = match condition.what {
         What::Architecture => "another architecture",
+        What::Machine => "another machine",
         What::Libc => "another C library",
         What::Allocator => "another allocator",
         What::Compilers => "other compilers",

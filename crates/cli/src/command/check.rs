@@ -1,0 +1,489 @@
+//! `heaptally check`: whether a profile keeps to its limits, and which stacks are to blame if not.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum, ValueHint};
+use heaptally_profile::check::{CheckOptions, Outcome, Subject, Verdict, check, default_gates};
+use heaptally_profile::diff::DiffOptions;
+use heaptally_profile::limit::{Amount, Date, Limits, Origin, Rate, Severity};
+use heaptally_profile::merge::merge;
+use heaptally_profile::model::Profile;
+use heaptally_profile::pprof;
+use heaptally_report::Options;
+use heaptally_report::summary::summary;
+use heaptally_report::text::check::is_long;
+
+use crate::baseline::{forget, mark_stale, read, resolve};
+use crate::check::form::{Copy, Form, append, copy, write};
+use crate::check::{limits_file, self_test};
+use crate::config::settings;
+use crate::exit::{Failure, IMPROVEMENT, REGRESSION, UNREADABLE, USAGE};
+use crate::message::{self, quote};
+use crate::output::{Content, Output};
+use crate::recording::{Recording, record};
+use crate::selection::{SelectionArgs, project};
+use crate::terminal::{LEAST_COLUMNS, color, print, width};
+
+/// Where what is too long to print goes, unless it is said.
+const REPORT: &str = "heaptally-check.txt";
+
+/// Checks whether a profile keeps to its limits, or does not allocate more than a baseline. The first line is the answer.
+///
+/// Against a baseline no window may allocate more often, nor any stack by itself; a limits file says otherwise, for the
+/// windows that it names. Stacks are paired as `heaptally diff` pairs them. What differs between several runs is judged
+/// only if no run keeps to the limit. What was not measured never passes.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 all limits are kept, 2 wrong usage, 3 a limit is broken, 4 something could not be read \
+                        or measured, or --strict was not met, 5 better than the limits (with --exit-on-improvement). A \
+                        program that fails keeps its own code, and nothing is checked."
+)]
+pub(crate) struct Check {
+    /// The profile to check; several are runs of one program.
+    #[arg(value_hint = ValueHint::FilePath)]
+    change: Vec<PathBuf>,
+    /// What to hold it against: a profile's file (with a slash, or ending in .pb.gz) or the name of a saved baseline; can
+    /// be given several times, for several runs.
+    #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath)]
+    baseline: Vec<OsString>,
+    /// Limits: a file as `heaptally limits update` writes it, or thresholds of Swift's package-benchmark (one, or their
+    /// folder); can be given several times.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    limits: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    print: PrintArgs,
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Add a regression to each window and check that: passes if the check fails, and says which windows nothing guards.
+    #[arg(long)]
+    self_test: bool,
+    /// A program to record and check, and its arguments.
+    #[arg(last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    program: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What passes")]
+struct RuleArgs {
+    /// How much more a window may allocate than in the baseline, where no file says it: a number per iteration, or
+    /// percent (`10%` of 10 allows 11).
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    grow: Option<Amount>,
+    /// What new stacks and stacks that grow do, where no file says it.
+    #[arg(long, value_name = "WHAT", value_enum)]
+    per_stack: Option<PerStack>,
+    /// Judge what differs between runs too, by its average.
+    #[arg(long)]
+    unstable: bool,
+    /// How many percent of the allocations may be lost [default: as the file says, or 0].
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_lost: Option<Rate>,
+    /// How many percent of a window's allocations may have a cut stack [default: as the file says, or 1].
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_cut: Option<Rate>,
+    /// Exit with 4 if the baseline is of another compiler, C library, allocator, architecture, machine or heaptally.
+    #[arg(long)]
+    same_environment: bool,
+    /// Check programs that did not end with 0, too.
+    #[arg(long)]
+    accept_failed: bool,
+    /// Exit with 4 at improvements, unused limits, windows without a limit or in one profile only, and missing baselines.
+    #[arg(long)]
+    strict: bool,
+    /// Exit with 5 if all limits are kept and something is better than they ask for.
+    #[arg(long)]
+    exit_on_improvement: bool,
+    /// A recursion is the same however deep it is.
+    #[arg(long)]
+    fold_recursion: bool,
+    /// Instances of a generic function or a template are one.
+    #[arg(long)]
+    fold_generics: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What is printed")]
+struct PrintArgs {
+    /// In which form to print.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text)]
+    format: Form,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write it to a file in another form, too; can be given several times.
+    #[arg(long, value_name = "FORM=FILE", value_parser = copy)]
+    write: Vec<Copy>,
+    /// Write the whole text to FILE [default: heaptally-check.txt, if it has more than 40 lines].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    report: Option<PathBuf>,
+    /// Show every frame, on a line of its own; nothing is folded.
+    #[arg(long)]
+    full: bool,
+    /// Cut names so that lines take at most so many columns; 0: never [default: as the terminal has; never in a pipe].
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Recording a program")]
+struct RecordArgs {
+    /// Run the program N times.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    repeat: u64,
+    /// Record child processes too.
+    #[arg(long)]
+    follow_children: bool,
+    /// Do not follow blocks after their allocation.
+    #[arg(long)]
+    no_lifetimes: bool,
+    /// Keep the shared segment in a file in this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    segment_dir: Option<PathBuf>,
+    /// Write the profile of the program to FILE.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PerStack {
+    /// They fail.
+    Fail,
+    /// They are warned of.
+    Warn,
+    /// They pass, if the totals do.
+    Off,
+}
+
+/// `10%` or `1`.
+fn amount(text: &str) -> Result<Amount, String> {
+    Amount::parse(text).ok_or_else(|| "takes a number such as 1, or percent such as 10%".to_owned())
+}
+
+/// `1` or `1%`.
+fn percent(text: &str) -> Result<Rate, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim();
+    let percent = Rate::parse(percent).filter(|percent| *percent <= Rate::new(100, 1));
+    percent.ok_or_else(|| "takes percent, such as 0.5".to_owned())
+}
+
+/// What there is to check.
+enum Recorded {
+    Profile(Box<Profile>),
+    /// The program failed, with this code.
+    Failed(u8),
+}
+
+impl Check {
+    /// Checks.
+    pub(crate) fn run(self) -> anyhow::Result<u8> {
+        self.check_usage()?;
+        let limits = self.all_limits()?;
+        let base = self.base()?;
+        let change = match self.change()? {
+            Recorded::Profile(profile) => *profile,
+            Recorded::Failed(code) => return Ok(code),
+        };
+        let options = self.check_options(&change, base.as_ref())?;
+        if self.self_test {
+            return self.test_itself(&change, base, &limits, &options);
+        }
+        let subject = Subject::new(change, base, &limits, &options);
+        let verdict = check(&subject, &limits, &options);
+        self.tell(&verdict, &options)?;
+        let code = self.code(verdict.outcome(self.rules.strict));
+        // PERF: as for a report: the process ends anyway.
+        std::mem::forget(verdict);
+        std::mem::forget(subject);
+        Ok(code)
+    }
+
+    fn check_usage(&self) -> Result<(), Failure> {
+        let refuse = |why: &str| Err(Failure::new(USAGE, why));
+        if self.change.is_empty() == self.program.is_empty() {
+            return refuse("name a profile to check, or a program behind --\nsee heaptally check --help");
+        }
+        if self.baseline.is_empty() && self.limits.is_empty() {
+            return refuse(
+                "there is nothing to hold it to\n\
+                 give a profile with --baseline, or a file with --limits, which `heaptally limits update` writes",
+            );
+        }
+        let record = &self.record;
+        let is_recording = record.repeat > 1
+            || record.follow_children
+            || record.no_lifetimes
+            || record.segment_dir.is_some()
+            || record.output.is_some();
+        if self.program.is_empty() && is_recording {
+            return refuse(
+                "--repeat, --follow-children, --no-lifetimes, --segment-dir and -o are for a program behind --\nleave them out",
+            );
+        }
+        Ok(())
+    }
+
+    fn all_limits(&self) -> Result<Limits, Failure> {
+        let mut limits = limits_file::read_all(&self.limits)?;
+        limits.lost = self.rules.max_lost.or(limits.lost);
+        limits.cut = self.rules.max_cut.or(limits.cut);
+        Ok(limits)
+    }
+
+    fn base(&self) -> anyhow::Result<Option<Profile>> {
+        let files = self.baseline.iter().map(|name| resolve(name, settings()));
+        let files = files.collect::<anyhow::Result<Vec<PathBuf>>>()?;
+        let mut profiles = Vec::new();
+        for file in &files {
+            profiles.push(read(file)?);
+        }
+        if profiles.is_empty() { Ok(None) } else { Ok(Some(together(profiles, "baselines")?)) }
+    }
+
+    fn change(&self) -> Result<Recorded, Failure> {
+        if self.program.is_empty() {
+            let profiles = self.change.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+            return Ok(Recorded::Profile(Box::new(together(profiles, "profiles")?)));
+        }
+        // A check has no codes of a recorder's: what was not recorded was not measured.
+        let unmeasured = |failure: Failure| Failure::new(UNREADABLE, failure.message);
+        let output = self.record.output.as_deref().map(|file| Output::prepare(file, Content::Profile));
+        let output = output.transpose().map_err(unmeasured)?;
+        let recording = Recording {
+            program: self.program.clone(),
+            no_lifetimes: self.record.no_lifetimes,
+            segment_dir: self.record.segment_dir.clone(),
+            repeat: self.record.repeat,
+            follow_children: self.record.follow_children,
+            shows_progress: true,
+            ..Recording::default()
+        };
+        let recorded = record(&recording).and_then(|mut recorded| match recorded.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(recorded),
+        });
+        let file = output.as_ref().filter(|output| output.is_file()).map(|output| output.path().to_owned());
+        let mut recorded = recorded.map_err(|mut failure| {
+            // What stands there is of an earlier run.
+            if let Some(Err(error)) =
+                file.as_ref().map(|file| mark_stale(file, &self.program, &failure.message))
+            {
+                failure.message.push_str(&format!("\n{} is of an earlier run: {error}", self.shown_output()));
+            }
+            unmeasured(failure)
+        })?;
+        recorded.profile.merge_children().map_err(|error| {
+            Failure::new(
+                UNREADABLE,
+                format!("the processes cannot be put together: {error}\nleave out --follow-children"),
+            )
+        })?;
+        if let Some(output) = output {
+            output.write(&pprof::write(&recorded.profile)).map_err(unmeasured)?;
+            if let Some(Err(error)) = file.as_ref().map(|file| forget(file)) {
+                return Err(Failure::new(
+                    UNREADABLE,
+                    format!(
+                        "{} is new, and the mark that it is not cannot be removed: {error}\nremove the mark",
+                        self.shown_output()
+                    ),
+                ));
+            }
+        }
+        let warnings = recorded.warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+        message::print(&format!("{}{}", summary(&recorded.profile), warnings.collect::<String>()));
+        let code = match (recorded.end.code(), recorded.interrupted) {
+            (0, Some(signal)) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+            (code, _) => code,
+        };
+        if code != 0 && !(self.rules.accept_failed && recorded.interrupted.is_none()) {
+            message::print(&format!(
+                "the program ended with {code}, so nothing was checked\n--accept-failed checks it all the same"
+            ));
+            return Ok(Recorded::Failed(code));
+        }
+        Ok(Recorded::Profile(Box::new(recorded.profile)))
+    }
+
+    fn shown_output(&self) -> String {
+        self.record.output.as_deref().map(quote).unwrap_or_default()
+    }
+
+    fn check_options(&self, change: &Profile, base: Option<&Profile>) -> Result<CheckOptions, Failure> {
+        let file = self.change.first().map_or(Path::new("the recording"), PathBuf::as_path);
+        let selection = match base {
+            Some(base) => {
+                let of_base = self.baseline.first().map_or(Path::new("the baseline"), Path::new);
+                self.selection.selection_of([(base, of_base), (change, file)])?
+            }
+            None => self.selection.selection(change, file)?,
+        };
+        let origin =
+            |is_stated: bool, option| if is_stated { Origin::Option(option) } else { Origin::Default };
+        let grow = self.rules.grow.unwrap_or(Amount::Exact(Rate::ZERO));
+        let severity = match self.rules.per_stack {
+            None | Some(PerStack::Fail) => Severity::Hard,
+            Some(PerStack::Warn) => Severity::Soft,
+            Some(PerStack::Off) => Severity::Off,
+        };
+        Ok(CheckOptions {
+            diff: DiffOptions {
+                selection,
+                rules: self.selection.rules()?,
+                fold_recursion: self.rules.fold_recursion,
+                fold_generics: self.rules.fold_generics,
+                ..DiffOptions::default()
+            },
+            defaults: default_gates(
+                (grow, origin(self.rules.grow.is_some(), "--grow")),
+                (severity, origin(self.rules.per_stack.is_some(), "--per-stack")),
+            ),
+            today: today(),
+            judges_unstable: self.rules.unstable,
+            accepts_failed: self.rules.accept_failed,
+            needs_same_environment: self.rules.same_environment,
+            has_files: !self.limits.is_empty(),
+        })
+    }
+
+    /// Prints a verdict, and writes what was asked for.
+    fn tell(&self, verdict: &Verdict<'_>, checked: &CheckOptions) -> anyhow::Result<()> {
+        let options = Options {
+            selection: checked.diff.selection.clone(),
+            rules: checked.diff.rules.clone(),
+            full: self.print.full,
+            project: project(),
+            ..Options::default()
+        };
+        let is_strict = self.rules.strict;
+        let report = match &self.print.report {
+            Some(file) => Some(file.clone()),
+            None => is_long(verdict, &options, is_strict).then(|| PathBuf::from(REPORT)),
+        };
+        let form = if self.print.json { Form::Json } else { self.print.format };
+        let has_brief = matches!(form, Form::Text | Form::Github) || self.print.report.is_some();
+        let mut brief = None;
+        if let Some(file) = report.filter(|_| has_brief) {
+            match write(&file, &Form::Text.of(verdict, &options, is_strict, None)) {
+                Ok(()) => brief = Some(message::shown(&file)),
+                // Of a file that nobody asked for the failure is no failure of the check.
+                Err(failure) if self.print.report.is_none() => {
+                    message::print(&format!("{failure}"));
+                    brief = Some("could not be written; --report names a file".to_owned());
+                }
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        for copy in &self.print.write {
+            write(&copy.file, &copy.form.of(verdict, &options, is_strict, None))?;
+        }
+        if let Some(file) = env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) {
+            let file = PathBuf::from(file);
+            if let Err(error) = append(&file, &Form::Markdown.of(verdict, &options, is_strict, None)) {
+                message::print(&format!(
+                    "cannot add to {}: {error}\nGITHUB_STEP_SUMMARY names it",
+                    quote(&file)
+                ));
+            }
+        }
+        let printed = Options {
+            color: io::stdout().is_terminal() && color(),
+            width: match self.print.width {
+                Some(0) => None,
+                Some(columns) => Some(columns.max(LEAST_COLUMNS)),
+                None => width(io::stdout()),
+            },
+            ..options
+        };
+        print(&form.of(verdict, &printed, is_strict, brief.as_deref()))
+    }
+
+    fn code(&self, outcome: Outcome) -> u8 {
+        match outcome {
+            Outcome::Passed => 0,
+            Outcome::Improvement => {
+                if self.rules.exit_on_improvement {
+                    IMPROVEMENT
+                } else {
+                    0
+                }
+            }
+            Outcome::Regression => REGRESSION,
+            Outcome::NotStrict | Outcome::Unmeasured => UNREADABLE,
+        }
+    }
+
+    /// Checks a profile to which a regression was added.
+    fn test_itself(
+        &self,
+        change: &Profile,
+        base: Option<Profile>,
+        limits: &Limits,
+        options: &CheckOptions,
+    ) -> anyhow::Result<u8> {
+        let subject = Subject::new(self_test::with_regression(change), base, limits, options);
+        let verdict = check(&subject, limits, options);
+        self.tell(&verdict, options)?;
+        let is_guarded = |at| {
+            verdict.findings.iter().any(|finding| finding.window == at && finding.severity == Severity::Hard)
+        };
+        let windows = verdict.compared.windows().into_iter();
+        let windows: Vec<_> = windows
+            .filter(|at| verdict.compared.window(*at).is_some_and(|view| !view.in_background))
+            .collect();
+        let (guarded, bare): (Vec<_>, Vec<_>) = windows.into_iter().partition(|at| is_guarded(*at));
+        let bare: Vec<String> = bare.into_iter().map(|at| quote(verdict.compared.name(at))).collect();
+        if verdict.outcome(false) == Outcome::Unmeasured {
+            return Err(Failure::new(
+                UNREADABLE,
+                "self-test: nothing can be said, since something was not measured, see above\nrecord again",
+            )
+            .into());
+        }
+        if guarded.is_empty() || (self.rules.strict && !bare.is_empty()) {
+            let names = if bare.is_empty() {
+                "there is no window".to_owned()
+            } else {
+                format!("nothing guards {}", bare.join(", "))
+            };
+            return Err(Failure::new(
+                UNREADABLE,
+                format!("self-test failed: {names}: a regression there passes\ngive it a limit, or a baseline that has it"),
+            )
+            .into());
+        }
+        let mut told = format!("self-test passed: the regression in {} was found", counted(guarded.len()));
+        if !bare.is_empty() {
+            told.push_str(&format!("\nnothing guards {}", bare.join(", ")));
+        }
+        message::print(&told);
+        Ok(0)
+    }
+}
+
+fn counted(windows: usize) -> String {
+    if windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") }
+}
+
+/// Several runs as one profile.
+fn together(profiles: Vec<Profile>, what: &str) -> Result<Profile, Failure> {
+    merge(profiles).map_err(|error| {
+        Failure::new(
+            UNREADABLE,
+            format!("the {what} are not runs of one program: {error}\ngive such as were recorded alike"),
+        )
+    })
+}
+
+/// The day in UTC.
+fn today() -> Date {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Date::of_unix_seconds(now.map_or(0, |now| now.as_secs()))
+}

@@ -1,0 +1,312 @@
+//! `heaptally limits`: writes files of limits, and shows what they say.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use heaptally_profile::call_site::CallSites;
+use heaptally_profile::check::{CheckOptions, Outcome, Spread, Subject, check};
+use heaptally_profile::limit::update::{Edit, Measured, Update as How, update};
+use heaptally_profile::limit::{
+    Amount, Bound, Gate, Limits, Metric, Per, Rule, Severity, StackChange, threshold,
+};
+use heaptally_profile::merge::merge;
+use heaptally_profile::model::Profile;
+use heaptally_profile::view::{View, WindowView};
+use heaptally_report::escape::escape;
+use heaptally_report::text::check::text;
+
+use crate::baseline::read;
+use crate::check::form::write;
+use crate::check::limits_file::{self, Kind};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::message::quote;
+use crate::selection::{SelectionArgs, project};
+use crate::terminal::print;
+
+/// Writes files of limits from profiles, and shows what they say.
+#[derive(Args, Debug)]
+pub(crate) struct LimitsCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Update(Update),
+    Show(Show),
+}
+
+/// Writes what a profile's windows allocate into a file of limits.
+///
+/// Only the numbers change: comments, order and everything else stay. A limit that is there gets the number that was
+/// measured (a pattern the greatest of its windows, several runs the greatest of them); a window without any limit gets
+/// one. What was not measured is not written.
+#[derive(Args, Debug)]
+struct Update {
+    /// The profile; several are runs of one program.
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    profile: Vec<PathBuf>,
+    /// The file: TOML, made if it is not there; or thresholds of Swift's package-benchmark (TARGET.BENCHMARK.p90.json, or
+    /// the folder of them), of which the metrics that are no counts of allocations stay.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    limits: PathBuf,
+    /// Only lower limits; add and raise none.
+    #[arg(long)]
+    ratchet: bool,
+    /// What windows without any limit get a limit for; can be given several times [default: allocs].
+    #[arg(long, value_name = "COUNT", value_enum)]
+    metric: Vec<Count>,
+    /// Do not write, but say what would be.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+/// Shows the limits of files, and with a profile what its windows have and which limits are theirs.
+#[derive(Args, Debug)]
+struct Show {
+    /// A file of limits, or a folder of thresholds.
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    limits: Vec<PathBuf>,
+    /// A profile to hold them against.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    profile: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Count {
+    /// Allocations.
+    Allocs,
+    /// Their bytes.
+    Bytes,
+    /// Blocks not freed while the window was open.
+    Live,
+    /// Their bytes.
+    LiveBytes,
+    /// Blocks freed by their thread before its next allocation.
+    Temporary,
+    /// Allocations by realloc of a live block.
+    Reallocs,
+}
+
+impl Count {
+    fn metric(self) -> Metric {
+        match self {
+            Self::Allocs => Metric::Allocs,
+            Self::Bytes => Metric::Bytes,
+            Self::Live => Metric::Live,
+            Self::LiveBytes => Metric::LiveBytes,
+            Self::Temporary => Metric::Temporary,
+            Self::Reallocs => Metric::Reallocs,
+        }
+    }
+}
+
+impl LimitsCommand {
+    /// Writes or shows.
+    pub(crate) fn run(self) -> anyhow::Result<u8> {
+        match self.command {
+            Command::Update(update) => update.run(),
+            Command::Show(show) => show.run(),
+        }
+    }
+}
+
+impl Update {
+    fn run(self) -> anyhow::Result<u8> {
+        let profiles = self.profile.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+        let profile = merge(profiles).map_err(|error| {
+            Failure::new(
+                UNREADABLE,
+                format!(
+                    "the profiles are not runs of one program: {error}\ngive such as were recorded alike"
+                ),
+            )
+        })?;
+        self.check_measured(&profile)?;
+        let measured = self.measured(&profile)?;
+        let mut edits = Vec::new();
+        for file in self.files()? {
+            let before = existing(&file)?;
+            let (after, of_file) = self.updated(&file, before.as_deref(), &measured)?;
+            if !self.dry_run && before.as_deref() != Some(after.as_str()) && !of_file.is_empty() {
+                write(&file, &after)?;
+            }
+            edits.extend(of_file);
+        }
+        let mut told: String = edits.iter().map(line).collect();
+        if edits.is_empty() {
+            told.push_str("no limit changes\n");
+        } else if self.dry_run {
+            told.push_str("nothing was written: --dry-run\n");
+        }
+        print(&told)?;
+        Ok(0)
+    }
+
+    /// The files that are written: of a folder of thresholds those that are there.
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        limits_file::files(&self.limits)
+    }
+
+    fn updated(
+        &self,
+        file: &Path,
+        before: Option<&str>,
+        measured: &[Measured],
+    ) -> Result<(String, Vec<Edit>), Failure> {
+        let updated = match limits_file::kind(file) {
+            Kind::Toml => {
+                let mut metrics: Vec<Metric> = self.metric.iter().map(|count| count.metric()).collect();
+                if metrics.is_empty() {
+                    metrics.push(Metric::Allocs);
+                }
+                update(before.unwrap_or_default(), measured, &How { ratchet: self.ratchet, metrics })
+            }
+            Kind::Threshold(benchmark) => threshold::update(before, &benchmark, measured, self.ratchet),
+        };
+        updated.map_err(|error| {
+            Failure::new(UNREADABLE, format!("cannot update the limits {}: {error}", quote(file)))
+        })
+    }
+
+    /// A limit is what was measured: nothing else is written.
+    fn check_measured(&self, profile: &Profile) -> Result<(), Failure> {
+        let (limits, options) = (Limits::default(), CheckOptions::default());
+        let subject = Subject::new(profile.clone(), None, &limits, &options);
+        let verdict = check(&subject, &limits, &options);
+        if verdict.outcome(false) != Outcome::Unmeasured {
+            return Ok(());
+        }
+        let told = text(&verdict, &heaptally_report::Options::default(), false, None);
+        let first = told.lines().next().unwrap_or_default();
+        Err(Failure::new(UNREADABLE, format!("{first}\nno limit was written; record again")))
+    }
+
+    fn measured(&self, profile: &Profile) -> Result<Vec<Measured>, Failure> {
+        let file = self.profile.first().map_or(Path::new("the profile"), PathBuf::as_path);
+        let selection = self.selection.selection(profile, file)?;
+        let rules = self.selection.rules()?;
+        let sites = CallSites::new(profile, &rules);
+        let view = View::new(profile, &selection, &sites, heaptally_profile::view::Sort::Count);
+        let windows = view.windows.iter().filter(|window| !window.in_background);
+        Ok(windows.map(|window| of_window(window, profile)).collect())
+    }
+}
+
+/// The counts of a window: of several runs the greatest, so that all of them keep to it.
+fn of_window(window: &WindowView<'_>, profile: &Profile) -> Measured {
+    let known = Metric::ALL.into_iter();
+    let known = known.filter(|metric| !metric.needs_lifetimes() || profile.environment.lifetimes);
+    let counts = known.flat_map(|metric| {
+        [Per::Iteration, Per::Run].map(|per| {
+            let spread = Spread::of_view(window, (metric, per), profile);
+            (metric, per, spread.greatest.max(spread.average))
+        })
+    });
+    Measured { window: window.window.name.clone(), counts: counts.collect() }
+}
+
+/// The text of a file, if it is there.
+fn existing(file: &Path) -> Result<Option<String>, Failure> {
+    match fs::metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Ok(found) if !found.is_file() => Err(Failure::new(
+            USAGE,
+            format!("{}: {}\nname a file", quote(file), io::Error::from(ErrorKind::InvalidInput)),
+        )),
+        _ => limits_file::text(file).map(Some),
+    }
+}
+
+/// `parse: allocs 76 → 75`.
+fn line(edit: &Edit) -> String {
+    let before = match edit.before {
+        Some(before) => {
+            let decimals = (0..=9).find(|decimals| before.has_decimals(*decimals)).unwrap_or(9);
+            format!("{} → ", before.rounded(decimals))
+        }
+        None => "new, ".to_owned(),
+    };
+    let total = if edit.per == Per::Run { "total." } else { "" };
+    format!("{}: {total}{} {before}{}\n", quote(&edit.window), edit.metric.key(), edit.after)
+}
+
+impl Show {
+    fn run(self) -> anyhow::Result<u8> {
+        let limits = limits_file::read_all(&self.limits)?;
+        let mut told: String = limits.gates.iter().map(of_gate).collect();
+        for ignore in &limits.ignores {
+            let stack: Vec<&str> = ignore.stack.iter().map(|pattern| pattern.as_str()).collect();
+            told.push_str(&format!(
+                "{}: {}: ignored until {}: {} ({})\n",
+                escape(&ignore.origin.to_string()),
+                quote(&ignore.window.0),
+                ignore.until,
+                escape(&stack.join(", ")),
+                escape(&ignore.reason)
+            ));
+        }
+        if told.is_empty() {
+            told.push_str("no limits\n");
+        }
+        print(&told)?;
+        if let Some(file) = &self.profile {
+            let options = CheckOptions { accepts_failed: true, ..CheckOptions::default() };
+            let subject = Subject::new(read(file)?, None, &limits, &options);
+            let verdict = check(&subject, &limits, &options);
+            let options =
+                heaptally_report::Options { project: project(), ..heaptally_report::Options::default() };
+            print(&format!("\n{}", text(&verdict, &options, false, None)))?;
+        }
+        Ok(0)
+    }
+}
+
+/// `limits.toml:4: parse: allocs at most 75`.
+fn of_gate(gate: &Gate) -> String {
+    let amount = |amount: Amount| {
+        let (number, unit) = match amount {
+            Amount::Exact(number) => (number, ""),
+            Amount::Percent(number) => (number, " %"),
+        };
+        let decimals = (0..=9).find(|decimals| number.has_decimals(*decimals)).unwrap_or(9);
+        format!("{}{unit}", number.rounded(decimals))
+    };
+    let what = match &gate.rule {
+        Rule::Count(rule) => {
+            let total = if rule.per == Per::Run { "total." } else { "" };
+            let bound = match rule.bound {
+                Bound::Max => "at most",
+                Bound::Min => "at least",
+                Bound::Grow => "may grow by",
+                Bound::Shrink => "may shrink by",
+            };
+            format!("{total}{} {bound} {}", rule.metric.key(), amount(rule.amount))
+        }
+        Rule::Stack(rule) => {
+            let what = match &rule.what {
+                StackChange::New => "no new stacks".to_owned(),
+                StackChange::Renamed => "no stacks that are taken for renamed ones".to_owned(),
+                StackChange::Grow(metric, by) => {
+                    format!("{} of a stack may grow by {}", metric.key(), amount(*by))
+                }
+            };
+            let patterns: Vec<&str> =
+                rule.under.iter().chain(&rule.root).map(|pattern| pattern.as_str()).collect();
+            match patterns.is_empty() {
+                true => what,
+                false => format!("{what}, below {}", escape(&patterns.join(", "))),
+            }
+        }
+    };
+    let severity = match gate.severity {
+        Severity::Hard => "",
+        Severity::Soft => " (a warning)",
+        Severity::Off => " (off)",
+    };
+    format!("{}: {}: {what}{severity}\n", escape(&gate.origin.to_string()), quote(&gate.window.0))
+}

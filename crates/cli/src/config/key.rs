@@ -1,0 +1,246 @@
+//! The keys that the configuration can hold: one table, in which a test looks up every option of every command.
+//!
+//! A key has the name of its option, without the dashes. It stands in the table of its command, `[run]`, or at the top
+//! of the file, and is then of every command that has it. **A new option** goes into [`CONFIGURABLE`] or, with the
+//! reason, into [`LEFT_OUT`].
+
+/// Options that can have another default, by their commands' words.
+pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
+    (
+        "run",
+        &[
+            "window",
+            "repeat",
+            "follow-children",
+            "no-lifetimes",
+            "segment-dir",
+            "strict",
+            "json-status",
+            "quiet",
+        ],
+    ),
+    (
+        "report",
+        &[
+            "window", "under", "filter", "exclude", "root", "rules", "sort", "by", "tree", "limit", "min",
+            "full", "width", "format", "strict",
+        ],
+    ),
+    (
+        "diff",
+        &[
+            "window",
+            "under",
+            "filter",
+            "exclude",
+            "root",
+            "rules",
+            "stack",
+            "fold-recursion",
+            "fold-generics",
+            "sort",
+            "tree",
+            "explain",
+            "limit",
+            "min",
+            "full",
+            "width",
+            "format",
+            "same-environment",
+            "exit-code",
+        ],
+    ),
+    (
+        "check",
+        &[
+            "baseline",
+            "limits",
+            "grow",
+            "per-stack",
+            "unstable",
+            "max-lost",
+            "max-cut",
+            "same-environment",
+            "accept-failed",
+            "strict",
+            "exit-on-improvement",
+            "fold-recursion",
+            "fold-generics",
+            "window",
+            "under",
+            "filter",
+            "exclude",
+            "root",
+            "rules",
+            "format",
+            "report",
+            "full",
+            "width",
+            "repeat",
+            "follow-children",
+            "no-lifetimes",
+            "segment-dir",
+        ],
+    ),
+    ("limits update", &["metric", "window", "under", "filter", "exclude", "root", "rules"]),
+];
+
+/// Options that cannot, and why. Those of every command stand in [`LEFT_OUT_OF_ALL`].
+pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
+    ("run", "save-baseline", "what is saved is replaced: that is asked for each time"),
+    ("run", "output", "each program's profile has a name of its own"),
+    ("report", "json", "it is short for `format = \"json\"`"),
+    ("diff", "json", "it is short for `format = \"json\"`"),
+    ("check", "json", "it is short for `format = \"json\"`"),
+    ("check", "write", "its files are of one call"),
+    ("check", "output", "each program's profile has a name of its own"),
+    ("check", "self-test", "it is another task"),
+    ("limits update", "limits", "what is written is named each time"),
+    ("limits update", "ratchet", "it is another task"),
+    ("limits update", "dry-run", "it is another task"),
+    ("limits show", "profile", "it is what is looked at"),
+    ("doctor", "json", "it is a form for programs, which ask for it"),
+    ("baseline list", "json", "it is a form for programs, which ask for it"),
+    ("baseline show", "json", "it is a form for programs, which ask for it"),
+    ("man", "dir", "where the pages go is of one call"),
+    ("config show", "json", "it is a form for programs, which ask for it"),
+];
+
+/// Options of every command that cannot be configured, and why.
+pub(crate) const LEFT_OUT_OF_ALL: &[(&str, &str)] = &[
+    ("help", "it is no setting"),
+    ("version", "it is no setting"),
+    ("config", "it names the configuration itself"),
+    ("no-config", "it is about the configuration itself"),
+];
+
+/// A configured option that gives way to others which were given, or to an argument by its id, though clap lets both
+/// stand: (command, option, given).
+pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
+    ("report", "by", &["format", "json", "full"]),
+    ("report", "tree", &["format", "json"]),
+    ("report", "full", &["format", "json", "by"]),
+    ("report", "min", &["format", "json"]),
+    ("report", "format", &["by", "tree", "full", "min"]),
+    // A profile is not recorded.
+    ("check", "repeat", &["change"]),
+    ("check", "follow-children", &["change"]),
+    ("check", "no-lifetimes", &["change"]),
+    ("check", "segment-dir", &["change"]),
+];
+
+/// Keys at the top of the file that are no option, and what they say.
+pub(crate) const SETTINGS: &[(&str, &str)] = &[
+    ("baseline-folder", "where baselines are kept"),
+    ("cache-folder", "where the recorder's library is unpacked"),
+];
+
+/// The table of rules for call sites.
+pub(crate) const CALL_SITE: &str = "call-site";
+/// Its keys: the sections of a rule file.
+pub(crate) const CALL_SITE_KEYS: &[&str] =
+    &["module", "file", "symbol", "function", "function rust", "function c++", "function swift"];
+
+/// The configurable options of a command.
+pub(crate) fn options(command: &str) -> Option<&'static [&'static str]> {
+    CONFIGURABLE.iter().find(|(name, _)| *name == command).map(|(_, options)| *options)
+}
+
+/// Why an option of a command, or of any if that is empty, cannot be configured.
+pub(crate) fn left_out(command: &str, option: &str) -> Option<&'static str> {
+    let of_command = LEFT_OUT
+        .iter()
+        .find(|(of, name, _)| (command.is_empty() || *of == command) && *name == option)
+        .map(|(_, _, why)| *why);
+    of_command.or_else(|| LEFT_OUT_OF_ALL.iter().find(|(name, _)| *name == option).map(|(_, why)| *why))
+}
+
+/// The variable of a key; that of every command has no command's name in it.
+pub(crate) fn variable(command: &str, key: &str) -> String {
+    let words = ["heaptally", command, key];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    words.join("_").replace(['-', ' '], "_").to_uppercase()
+}
+
+/// Variables of heaptally's that are no keys.
+pub(crate) const OTHER_VARIABLES: &[&str] = &[
+    "HEAPTALLY_CONFIG",
+    "HEAPTALLY_PRELOAD",
+    "HEAPTALLY_SEGMENT",
+    "HEAPTALLY_ORACLE",
+    "HEAPTALLY_MUTATION",
+    "HEAPTALLY_TESTS_REQUIRE_TOOLS",
+    "HEAPTALLY_BIN",
+    "HEAPTALLY_BLESS",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Every long option of a command and of those below it, as (command's words, option).
+    fn collect(command: &clap::Command, path: &str, found: &mut BTreeSet<(String, String)>) {
+        for argument in command.get_arguments().filter(|argument| !argument.is_positional()) {
+            let name = argument.get_long().map(str::to_owned);
+            found.insert((path.to_owned(), name.unwrap_or_else(|| argument.get_id().to_string())));
+        }
+        for inner in command.get_subcommands() {
+            collect(inner, format!("{path} {}", inner.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn every_option_is_configurable_or_left_out_for_a_reason() {
+        let mut tree = crate::Arguments::command().disable_help_subcommand(true);
+        tree.build();
+        let mut known = BTreeSet::new();
+        collect(&tree, "", &mut known);
+
+        let configurable = CONFIGURABLE.iter().flat_map(|(command, options)| {
+            options.iter().map(|option| ((*command).to_owned(), (*option).to_owned()))
+        });
+        let left_out = LEFT_OUT.iter().map(|(command, option, why)| {
+            assert!(!why.is_empty());
+            ((*command).to_owned(), (*option).to_owned())
+        });
+        let listed: Vec<_> = configurable.chain(left_out).collect();
+        let set: BTreeSet<_> = listed.iter().cloned().collect();
+        assert_eq!(set.len(), listed.len(), "an option stands in the tables twice");
+        let unknown: Vec<_> = set.difference(&known).collect();
+        assert!(unknown.is_empty(), "options that clap does not have: {unknown:?}");
+        let is_of_all = |option: &str| LEFT_OUT_OF_ALL.iter().any(|(name, _)| *name == option);
+        let missing: Vec<_> = known.difference(&set).filter(|(_, option)| !is_of_all(option)).collect();
+        assert!(missing.is_empty(), "options that are neither CONFIGURABLE nor LEFT_OUT: {missing:?}");
+        for (command, option, given) in GIVES_WAY {
+            let of = tree.find_subcommand(command).unwrap();
+            for option in [option].into_iter().chain(*given) {
+                let is_there = |argument: &clap::Arg| {
+                    argument.get_long().unwrap_or(argument.get_id().as_str()) == *option
+                };
+                assert!(of.get_arguments().any(is_there), "{command} {option}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_at_the_top_is_no_setting_and_no_table() {
+        for (_, options) in CONFIGURABLE {
+            for option in *options {
+                assert!(SETTINGS.iter().all(|(name, _)| name != option), "{option}");
+                assert_ne!(*option, CALL_SITE);
+            }
+        }
+        let known: Vec<String> = CONFIGURABLE
+            .iter()
+            .flat_map(|(command, options)| {
+                options.iter().flat_map(|option| [variable(command, option), variable("", option)])
+            })
+            .collect();
+        assert!(OTHER_VARIABLES.iter().all(|name| known.iter().all(|known| known != name)));
+        assert_eq!(variable("limits update", "no-x"), "HEAPTALLY_LIMITS_UPDATE_NO_X");
+    }
+}

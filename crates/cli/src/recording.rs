@@ -1,0 +1,328 @@
+//! Recording a program: what `run` and every other command that starts one share.
+//!
+//! [`record`] starts the program with the recorder in it and reads what that left. With `repeat` it starts it several
+//! times, each time with a segment of its own; the runs become one profile by [`merge`], before it is symbolised. The
+//! first run that does not end with 0 is the last, as is one in which a signal came that was meant to end this command.
+//! Nothing is written: where the profile goes is the caller's affair, as is what an incomplete one means
+//! ([`is_complete`](crate::convert::is_complete)). Failures carry the exit codes of `run`.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueHint};
+use heaptally_profile::merge::merge;
+use heaptally_profile::model::{Environment, Profile};
+use heaptally_profile::path_text::escape_path;
+use heaptally_segment::layout::{
+    OPTION_FOLLOW_CHILDREN, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
+};
+use heaptally_segment::read;
+use heaptally_symbolize::{Options, Symbolizer};
+
+use crate::convert;
+use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::family::{self, Process};
+use crate::large_stack::on_large_stack;
+use crate::library;
+use crate::message::{print, quote};
+use crate::other_allocator;
+use crate::process::{self, End};
+use crate::program::{self, Program};
+use crate::progress::ProgressLine;
+use crate::proof;
+use crate::segment_file::SegmentFile;
+use crate::status::{self, RunStatus, Status};
+
+/// The options that say how a program is recorded, for every command that starts one.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordingArgs {
+    /// Run the program N times into one profile, which tells apart what differs between the runs.
+    ///
+    /// Command and environment are the same each time; the input is too, so a program that reads it gets it in the
+    /// first run only. After a run that fails no other is started.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) repeat: u64,
+    /// Record child processes too, and their children.
+    ///
+    /// The profile then holds all processes, those of one program summed; a profile of each process stands beside it
+    /// (PROGRAM.pb.gz, PROGRAM.cc1-4711.pb.gz …; not with --repeat). A forked child starts in the window `process`,
+    /// whatever was open in its parent; one that calls no allocation function has no entry. Without this option
+    /// children are counted and named in the last line.
+    #[arg(long)]
+    follow_children: bool,
+    /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
+    #[arg(long)]
+    no_lifetimes: bool,
+    /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
+    ///
+    /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    segment_dir: Option<PathBuf>,
+}
+
+impl RecordingArgs {
+    /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
+    pub(crate) fn recording(&self, program: &[OsString]) -> Recording {
+        Recording {
+            program: program.to_vec(),
+            no_lifetimes: self.no_lifetimes,
+            segment_dir: self.segment_dir.clone(),
+            repeat: self.repeat,
+            follow_children: self.follow_children,
+            ..Recording::default()
+        }
+    }
+}
+
+/// What to record.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    /// The program and its arguments.
+    pub(crate) program: Vec<OsString>,
+    /// Record these windows only.
+    pub(crate) windows: Vec<OsString>,
+    /// Do not follow blocks.
+    pub(crate) no_lifetimes: bool,
+    /// Where the segment is kept.
+    pub(crate) segment_dir: Option<PathBuf>,
+    /// How often to run it; 0 is once.
+    pub(crate) repeat: u64,
+    /// Record child processes too.
+    pub(crate) follow_children: bool,
+    /// Show on the error output how far it is when names take long.
+    pub(crate) shows_progress: bool,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// How the program ended, in the last run.
+    pub(crate) end: End,
+    /// The signal for which the runs that were left were not started.
+    pub(crate) interrupted: Option<i32>,
+    /// The profile of all runs, symbolised. Of a single run with children their images are apart.
+    pub(crate) profile: Profile,
+    /// The processes of a single run with children.
+    pub(crate) processes: Vec<Process>,
+    /// What the user should know of the runs.
+    pub(crate) warnings: Vec<String>,
+    /// Why it counts as failed though there is a profile.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// What one run left, not symbolised.
+struct OneRun {
+    end: End,
+    profile: Profile,
+    processes: Vec<Process>,
+    failure: Option<Failure>,
+}
+
+/// Runs a program and reads what its recorder left.
+pub(crate) fn record(recording: &Recording) -> Result<Recorded, Failure> {
+    record_with(recording, &mut Status::default())
+}
+
+/// As [`record`]; what is known of the runs goes to `status` at once, so that it is there if this fails.
+pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, Failure> {
+    let Some(name) = recording.program.first() else {
+        return Err(Failure::recorder("no program is named\nname one behind --"));
+    };
+    process::survive_file_limit();
+    process::make_do_with_limited_address_space();
+    let program = program::examine(name)?;
+    let library = library::library()?;
+    let repeat = recording.repeat.max(1);
+    let of_run = |number: u64, message: &str| match repeat {
+        1 => message.to_owned(),
+        _ => format!("run {number} of {repeat}: {message}"),
+    };
+    let mut before: Option<Profile> = None;
+    let mut warnings = Vec::new();
+    let mut number = 1;
+    let mut processes = Vec::new();
+    let (end, interrupted, profile, failure) = loop {
+        let mut run = run_once(recording, &library, status)
+            .map_err(|failure| Failure::new(failure.code, of_run(number, &failure.message)))?;
+        if repeat == 1 {
+            processes = std::mem::take(&mut run.processes);
+        } else if recording.follow_children {
+            run.profile.merge_children().map_err(|error| {
+                Failure::recorder(format!("the processes cannot be put together: {error}"))
+            })?;
+        }
+        let OneRun { end, profile, failure, .. } = run;
+        let profile = merge(before.into_iter().chain([profile]).collect()).map_err(|error| {
+            Failure::recorder(format!("the runs cannot be put together: {error}\nrun without --repeat"))
+        })?;
+        let failure = failure.map(|failure| Failure::new(failure.code, of_run(number, &failure.message)));
+        if repeat > 1 && end.code() != 0 {
+            warnings.push(format!("run {number} of {repeat} {}", ending(end)));
+        }
+        if number >= repeat || end.code() != 0 || failure.is_some() {
+            break (end, None, profile, failure);
+        }
+        if let Some(signal) = process::interrupted() {
+            warnings.push(format!("run {number} of {repeat} was the last, since signal {signal} came"));
+            break (end, Some(signal), profile, failure);
+        }
+        before = Some(profile);
+        number += 1;
+    };
+    let profile = on_large_stack(|| symbolised(profile, program, recording.shows_progress))?;
+    Ok(Recorded { end, interrupted, profile, processes, warnings, failure })
+}
+
+/// How a run ended, as the second half of a sentence.
+fn ending(end: End) -> String {
+    match end.signal {
+        Some(signal) => format!("was ended by signal {signal}"),
+        None => format!("exited with {}", end.code()),
+    }
+}
+
+/// Runs the program once and reads what its recorder left.
+fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Result<OneRun, Failure> {
+    let Some((name, arguments)) = recording.program.split_first() else {
+        return Err(Failure::recorder("no program is named\nname one behind --"));
+    };
+    let segment =
+        SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
+    let mut command = Command::new(name);
+    command.args(arguments);
+    let end = process::run(&mut command, program_environment(library, segment.path()))
+        .map_err(|error| cannot_start(name, &error))?;
+    status.runs.push(RunStatus { end, oracle: None });
+    let (run, oracle) = on_large_stack(|| {
+        let snapshot = read::read(segment.file()).map_err(|error| {
+            Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
+        })?;
+        let oracle = status::oracle(&snapshot);
+        proof::was_in_path(&snapshot, name, end)?;
+        let failure = proof::opened_all(&snapshot);
+        let mut profile = convert::profile(&snapshot, environment(recording, end), library);
+        other_allocator::warn(&mut profile, &snapshot);
+        let mut processes = Vec::new();
+        if recording.follow_children {
+            let running = family::running(segment.file());
+            processes = family::processes(&snapshot, &running, end);
+            profile.children.recorded = processes.len().saturating_sub(1) as u64;
+            profile.children.still_running = running.len() as u64;
+        }
+        Ok((OneRun { end, profile, processes, failure }, oracle))
+    })??;
+    if let Some(run) = status.runs.last_mut() {
+        run.oracle = oracle;
+    }
+    Ok(run)
+}
+
+/// The program was found and looked at, and does not start.
+fn cannot_start(name: &OsStr, error: &io::Error) -> Failure {
+    let words = format!("cannot start {}: {error}", quote(name));
+    let refused = |advice| Failure::recorder(format!("{words}\n{advice}"));
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => refused("raise the limit of open files (ulimit -n)"),
+        Some(libc::EAGAIN) => refused("raise the limit of processes (ulimit -u)"),
+        Some(libc::ENOMEM) => refused("raise the limit of the address space (ulimit -v), or free memory"),
+        Some(libc::E2BIG) => {
+            refused("its arguments and environment leave no room for the recorder's: give it fewer")
+        }
+        Some(libc::ENOENT) => {
+            Failure::new(NOT_FOUND, format!("{words}\nsee whether it runs without heaptally"))
+        }
+        _ => Failure::new(NOT_EXECUTABLE, format!("{words}\nsee whether it runs without heaptally")),
+    }
+}
+
+fn environment(recording: &Recording, end: End) -> Environment {
+    Environment {
+        recorder: env!("CARGO_PKG_VERSION").to_owned(),
+        architecture: env::consts::ARCH.to_owned(),
+        machine: machine(),
+        command: recording.program.iter().map(|word| escape_path(word.as_bytes())).collect(),
+        exit_code: Some(i32::from(end.code())),
+        ..Environment::default()
+    }
+}
+
+/// The processor's model, and how many of them the program can use; empty: unknown.
+fn machine() -> String {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map(|(_, model)| model.split_whitespace().collect::<Vec<_>>().join(" "));
+    let (Some(model), Ok(count)) = (model, std::thread::available_parallelism()) else {
+        return String::new();
+    };
+    // `;` stands between several machines.
+    let model = model.replace(';', ",");
+    if count == NonZeroUsize::MIN {
+        format!("{model}, 1 processor")
+    } else {
+        format!("{model}, {count} processors")
+    }
+}
+
+fn options(recording: &Recording) -> u32 {
+    let mut options = if recording.no_lifetimes { OPTION_NO_LIFETIMES } else { 0 };
+    if recording.follow_children {
+        options |= OPTION_FOLLOW_CHILDREN;
+    }
+    // For heaptally's own tests: see the recorder's feature `oracle`.
+    if env::var_os("HEAPTALLY_ORACLE").is_some_and(|value| value == "1") {
+        options |= OPTION_ORACLE;
+        let mutation = env::var("HEAPTALLY_MUTATION").ok().and_then(|value| value.parse::<u8>().ok());
+        options |= u32::from(mutation.unwrap_or(0)) << OPTION_MUTATION_SHIFT;
+    }
+    options
+}
+
+/// This command's environment, each variable in its place, with what the recorder needs: in `LD_PRELOAD` the recorder
+/// comes first, then what the user preloads.
+fn program_environment(library: &Path, segment: &Path) -> Vec<CString> {
+    const PRELOAD: &[u8] = b"LD_PRELOAD=";
+    const SEGMENT: &[u8] = b"HEAPTALLY_SEGMENT=";
+    let mut entries = process::own_environment();
+    entries.retain(|entry| !entry.starts_with(SEGMENT));
+    let ours = [PRELOAD, library.as_os_str().as_bytes()].concat();
+    match entries.iter_mut().rfind(|entry| entry.starts_with(PRELOAD)) {
+        Some(entry) => *entry = [&ours, &b":"[..], &entry[PRELOAD.len()..]].concat(),
+        None => entries.push(ours),
+    }
+    entries.push([SEGMENT, segment.as_os_str().as_bytes()].concat());
+    entries.into_iter().filter_map(|entry| CString::new(entry).ok()).collect()
+}
+
+fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> Profile {
+    if let Some(image) = profile.images.first_mut() {
+        image.warnings.extend(program.warnings);
+    }
+    let mut of_path: HashMap<String, Vec<String>> = HashMap::new();
+    for image in profile.images.iter_mut().skip(1) {
+        let warnings = of_path.entry(image.path.clone());
+        image.warnings.extend_from_slice(
+            warnings.or_insert_with(|| program::warnings_of_image(Path::new(&image.path))),
+        );
+    }
+    let image = fs::canonicalize(&program.image).unwrap_or(program.image);
+    let executable = program.file.map(|file| (image, file));
+    let mut line = ProgressLine::new(shows_progress);
+    let is_limited = process::make_do_with_limited_address_space();
+    let threads = if is_limited { Some(NonZeroUsize::MIN) } else { Options::default().threads };
+    Symbolizer::new(Options { executable, threads, ..Options::default() })
+        .symbolize_observed(&mut profile, &mut |progress| line.update(progress));
+    drop(line);
+    other_allocator::take_back(&mut profile);
+    // The indices were whole before, so this cannot fail; a profile that it left alone is right all the same.
+    if let Err(error) = profile.normalize() {
+        print(&format!("the profile could not be put in order: {error}"));
+    }
+    profile
+}

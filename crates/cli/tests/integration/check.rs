@@ -1,0 +1,417 @@
+//! `heaptally check`: what passes, and what never does.
+
+use std::fs;
+
+use heaptally_profile::model::{Counts, Profile};
+use heaptally_profile::pprof;
+use serde_json::Value;
+
+use crate::sandbox::{Outcome, Sandbox};
+
+/// A sandbox with the profile of the demo program, `demo.pb.gz`: `parse` has 12 allocations per iteration, `look up` 3.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let demo = sandbox.demo();
+    sandbox.call(["run", "-q", "-o", "demo.pb.gz", demo.to_str().unwrap()]).expect(0);
+    sandbox
+}
+
+/// The demo's profile, changed; threads lose their sums.
+fn edited(sandbox: &Sandbox, name: &str, edit: impl FnOnce(&mut Profile)) {
+    let mut profile = pprof::read(&fs::read(sandbox.work("demo.pb.gz")).unwrap()).unwrap();
+    profile.threads.clear();
+    edit(&mut profile);
+    profile.normalize().unwrap();
+    sandbox.write(name, pprof::write(&profile), 0o644);
+}
+
+fn limited(sandbox: &Sandbox, limits: &str) -> Outcome {
+    sandbox.write("limits.toml", limits, 0o644);
+    sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml"])
+}
+
+fn window(profile: &Profile, name: &str) -> usize {
+    profile.windows.iter().position(|window| window.name == name).unwrap()
+}
+
+/// The counts of the window's first row.
+fn first_row<'p>(profile: &'p mut Profile, name: &str) -> &'p mut Counts {
+    let window = window(profile, name);
+    &mut profile.rows.iter_mut().find(|row| row.window == window).unwrap().counts
+}
+
+#[test]
+fn d05_nothing_is_no_denominator() {
+    let sandbox = sandbox();
+    edited(&sandbox, "none.pb.gz", |profile| profile.rows.clear());
+    let appeared =
+        sandbox.call(["check", "demo.pb.gz", "--baseline", "none.pb.gz", "--grow", "50%", "--json"]);
+    appeared.expect(3);
+    assert!(!appeared.output.contains("NaN") && !appeared.output.contains("inf"), "{appeared:#?}");
+    let text = sandbox.call(["check", "demo.pb.gz", "--baseline", "none.pb.gz"]).output;
+    assert!(text.contains("(new)") && !text.contains("NaN"), "{text}");
+    let gone = sandbox.call(["check", "none.pb.gz", "--baseline", "demo.pb.gz"]);
+    assert!(gone.expect(0).output.contains("improved: 12.00 → 0.00"), "{gone:#?}");
+    sandbox.call(["check", "none.pb.gz", "--baseline", "none.pb.gz"]).expect(0);
+}
+
+#[test]
+fn d06_a_profile_is_no_regression_of_itself() {
+    let sandbox = sandbox();
+    let outcome = sandbox.call(["check", "demo.pb.gz", "--baseline", "demo.pb.gz", "--strict"]);
+    assert_eq!(outcome.expect(0).output, "passed: 10 limits in 2 windows\n");
+}
+
+#[test]
+fn d09_a_window_that_the_base_lacks_is_said() {
+    let sandbox = sandbox();
+    edited(&sandbox, "base.pb.gz", |profile| {
+        let at = window(profile, "look up");
+        profile.windows[at].name = "old".into();
+    });
+    let call = |options: &[&str]| {
+        sandbox.call([&["check", "demo.pb.gz", "--baseline", "base.pb.gz"], options].concat())
+    };
+    let outcome = call(&[]);
+    assert!(outcome.expect(0).output.contains("window \"look up\" is new"), "{outcome:#?}");
+    assert!(outcome.output.contains("window \"old\" is in the base only"), "{outcome:#?}");
+    call(&["--strict"]).expect(4);
+    sandbox
+        .call(["check", "demo.pb.gz", "--baseline", "./missing"])
+        .expect(4)
+        .says(&["missing", "heaptally run"]);
+}
+
+/// D10, D12: profiles of another kind or version, cut short, empty.
+#[test]
+fn d12_what_is_no_whole_profile_never_passes() {
+    let sandbox = sandbox();
+    let whole = fs::read(sandbox.work("demo.pb.gz")).unwrap();
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x55;
+    for (name, bytes) in [
+        ("empty.pb.gz", &b""[..]),
+        ("cut.pb.gz", &whole[..100]),
+        ("text.pb.gz", b"no profile at all"),
+        ("flipped.pb.gz", &flipped),
+        ("json.pb.gz", b"{\"mean\":1}"),
+    ] {
+        sandbox.write(name, bytes, 0o644);
+        for words in
+            [["check", "demo.pb.gz", "--baseline", name], ["check", name, "--baseline", "demo.pb.gz"]]
+        {
+            sandbox.call(words).expect(4).says(&[name, "cannot read"]);
+        }
+        assert_eq!(fs::read(sandbox.work(name)).unwrap(), bytes, "nothing is overwritten");
+        let outcome = sandbox.call(["limits", "update", name, "--limits", "new.toml"]);
+        outcome.expect(4).says(&[name]);
+        assert!(!sandbox.work("new.toml").exists());
+    }
+}
+
+#[test]
+fn what_is_no_limits_file_never_passes() {
+    let sandbox = sandbox();
+    let huge = "#".repeat(20 << 20);
+    for (name, bytes, words) in [
+        ("cut.toml", &b"[window.par"[..], &["line 1"][..]),
+        ("key.toml", b"[window.parse]\n\nalocs = 1\n", &["line 3", "did you mean `allocs`?"]),
+        ("binary.toml", b"[window]\n\xff\xfe", &["line 2", "not UTF-8"]),
+        ("profile.toml", b"\x1f\x8b\x08\0", &["--baseline"]),
+        ("huge.toml", huge.as_bytes(), &["larger than"]),
+        ("nul.toml", b"\0\0\0", &["line 1"]),
+        ("T.b.p90.json", b"{\"mallocCountTotal\":\"many\"}", &["not a threshold file", "mallocCountTotal"]),
+        ("T.c.p90.json", b"", &["not a threshold file"]),
+        ("T.d.p90.json", b"{\"mallocCountTotal\": 1", &["not a threshold file"]),
+    ] {
+        sandbox.write(name, bytes, 0o644);
+        sandbox.call(["check", "demo.pb.gz", "--limits", name]).expect(4).says(&[name]).says(words);
+        sandbox
+            .call(["limits", "update", "demo.pb.gz", "--limits", name])
+            .expect(4)
+            .says(&[name])
+            .says(words);
+        sandbox.call(["limits", "show", name]).expect(4).says(words);
+        assert!(fs::read(sandbox.work(name)).unwrap() == bytes, "{name} was overwritten");
+    }
+    sandbox.call(["check", "demo.pb.gz", "--limits", "nowhere.toml"]).expect(4).says(&["limits update"]);
+    sandbox.call(["check", "demo.pb.gz", "--limits", "."]).expect(4);
+}
+
+#[test]
+fn an_empty_file_checks_nothing_and_says_so() {
+    let sandbox = sandbox();
+    let outcome = limited(&sandbox, "");
+    assert!(
+        outcome.expect(0).output.contains("window \"parse\" has no limit, and is not checked"),
+        "{outcome:#?}"
+    );
+    assert!(outcome.output.starts_with("passed: 0 limits"));
+    sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--strict"]).expect(4);
+    sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--self-test"]).expect(4);
+}
+
+#[test]
+fn d13_an_improvement_is_no_failure() {
+    let sandbox = sandbox();
+    edited(&sandbox, "base.pb.gz", |profile| first_row(profile, "parse").allocations += 100);
+    let outcome = sandbox.call(["check", "demo.pb.gz", "--baseline", "base.pb.gz"]);
+    assert!(outcome.expect(0).output.contains("improved: 13.00 → 12.00 allocs/iter (-1.00)"), "{outcome:#?}");
+    let asked = sandbox.call(["check", "demo.pb.gz", "--baseline", "base.pb.gz", "--exit-on-improvement"]);
+    asked.expect(5);
+}
+
+#[test]
+fn d14_a_limit_holds_and_its_place_is_named() {
+    let sandbox = sandbox();
+    let outcome =
+        limited(&sandbox, "# mine\n[window.\"*\"]\nallocs = 99\n\n[window.\"pars*\"]\nallocs = 11\n");
+    let text = &outcome.expect(3).output;
+    assert!(
+        text.contains("window \"parse\": 12.00 allocs/iter, at most 11.00 allowed (+1.00): limits.toml:6"),
+        "{text}"
+    );
+    assert!(!text.contains("window \"look up\": 3.00 allocs/iter, at most 11"), "{text}");
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("FAILED: 4.00 allocs/iter") && first.contains("demo::insert"), "{first}");
+    assert!(first.ends_with("demo/src/main.rs:54"), "{first}");
+}
+
+#[test]
+fn d15_codes_are_distinct_and_json_has_the_verdict() {
+    let sandbox = sandbox();
+    let outcome = |limits: &str, options: &[&str]| {
+        sandbox.write("l.toml", limits, 0o644);
+        let call = sandbox.call([&["check", "demo.pb.gz", "--limits", "l.toml", "--json"], options].concat());
+        let report: Value = serde_json::from_str(&call.output).unwrap();
+        (call.code.unwrap(), report["outcome"].as_str().unwrap().to_owned())
+    };
+    let tight = "[window.parse]\nallocs = 12\n[window.\"look up\"]\nallocs = 3\n";
+    assert_eq!(outcome(tight, &[]), (0, "passed".into()));
+    let loose = tight.replace("12", "13");
+    assert_eq!(outcome(&loose, &[]), (0, "improvement".into()));
+    assert_eq!(outcome(&loose, &["--exit-on-improvement"]), (5, "improvement".into()));
+    assert_eq!(outcome(&loose, &["--strict"]), (4, "not_strict".into()));
+    assert_eq!(outcome(&tight.replace("12", "11"), &[]), (3, "regression".into()));
+    edited(&sandbox, "demo.pb.gz", |profile| profile.losses.damaged = 1);
+    assert_eq!(outcome(tight, &[]), (4, "unmeasured".into()));
+}
+
+#[test]
+fn d16_a_check_can_fail() {
+    let sandbox = sandbox();
+    sandbox.write("l.toml", "[window.parse]\nallocs = 12\n", 0o644);
+    let test = |options: &[&str]| sandbox.call([&["check", "demo.pb.gz", "--self-test"], options].concat());
+    test(&["--limits", "l.toml"])
+        .expect(0)
+        .says(&["regression in 1 window was found", "nothing guards `look up`"]);
+    test(&["--limits", "l.toml", "--strict"]).expect(4);
+    let outcome = test(&["--baseline", "demo.pb.gz"]);
+    outcome.expect(0).says(&["2 windows"]);
+    assert!(outcome.output.starts_with("FAILED: ") && outcome.output.contains("heaptally_self_test"));
+}
+
+#[test]
+fn d17_what_is_equal_passes_and_slack_is_a_note() {
+    let sandbox = sandbox();
+    assert!(!limited(&sandbox, "[window.parse]\nallocs = 12\n").expect(0).output.contains("below its limit"));
+    let outcome = limited(&sandbox, "[window.parse]\nallocs = 12.01\n");
+    assert!(
+        outcome.expect(0).output.contains("12.00 allocs/iter, below its limit of 12.01 (-0.01)"),
+        "{outcome:#?}"
+    );
+    limited(&sandbox, "[window.parse]\nallocs = 11.999999999\n").expect(3);
+    limited(&sandbox, "[window.parse]\nallocs = { min = 12 }\n").expect(0);
+    let few = limited(&sandbox, "[window.parse]\nallocs = { min = 12.5, max = 20 }\n");
+    assert!(few.expect(3).output.contains("at least 12.50 expected (-0.50)"), "{few:#?}");
+}
+
+#[test]
+fn d18_a_limit_without_a_window_is_said() {
+    let sandbox = sandbox();
+    let outcome = limited(&sandbox, "[window.zzz]\nallocs = 0\n");
+    let text = &outcome.expect(0).output;
+    assert!(text.contains("warning: unused limit for \"zzz\": no window fits: limits.toml:2"), "{text}");
+    sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--strict"]).expect(4);
+}
+
+#[test]
+fn d19_ten_percent_of_ten_is_one() {
+    let sandbox = sandbox();
+    let of = |allocations: u64| {
+        edited(&sandbox, &format!("{allocations}.pb.gz"), |profile| {
+            let at = window(profile, "parse");
+            profile.rows.retain(|row| row.window == at);
+            profile.rows.truncate(1);
+            let iterations = profile.windows[at].iterations;
+            first_row(profile, "parse").allocations = allocations * iterations;
+        });
+    };
+    [10, 11, 12].into_iter().for_each(of);
+    let check = |change: &str| {
+        sandbox.call(["check", change, "--baseline", "10.pb.gz", "--grow", "10%", "--per-stack", "off"])
+    };
+    check("11.pb.gz").expect(0);
+    let outcome = check("12.pb.gz");
+    assert!(
+        outcome.expect(3).output.contains("10 % more than 10.00 allowed: 11.00 (--grow)"),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn d20_another_compiler_is_said_with_both_names() {
+    let sandbox = sandbox();
+    for version in ["1.94", "1.95"] {
+        edited(&sandbox, &format!("{version}.pb.gz"), |profile| {
+            profile.environment.compilers = vec![format!("rustc {version}")];
+        });
+    }
+    let call = |options: &[&str]| {
+        sandbox.call([&["check", "1.95.pb.gz", "--baseline", "1.94.pb.gz"], options].concat())
+    };
+    let text = call(&[]).expect(0).output.clone();
+    assert!(
+        text.contains("warning: other compilers: rustc 1.94 in the base, rustc 1.95 in the change"),
+        "{text}"
+    );
+    call(&["--same-environment"]).expect(4);
+}
+
+#[test]
+fn d21_what_only_one_side_knows_is_not_compared() {
+    let sandbox = sandbox();
+    let demo = sandbox.demo();
+    sandbox.call(["run", "-q", "--no-lifetimes", "-o", "without.pb.gz", demo.to_str().unwrap()]).expect(0);
+    let check = |words: &[&str]| sandbox.call([&["check"], words].concat());
+    let outcome = check(&["demo.pb.gz", "--baseline", "without.pb.gz"]);
+    assert!(outcome.expect(0).output.contains("only allocations are compared"), "{outcome:#?}");
+    sandbox.write("live.toml", "[window.\"*\"]\nlive = { grow = 0 }\n", 0o644);
+    for (change, base) in [("demo.pb.gz", "without.pb.gz"), ("without.pb.gz", "demo.pb.gz")] {
+        let outcome = check(&[change, "--baseline", base, "--limits", "live.toml"]);
+        assert!(outcome.expect(4).output.contains("`live` is not known"), "{outcome:#?}");
+    }
+    sandbox.write("live.toml", "[window.\"*\"]\nlive = 20\n", 0o644);
+    check(&["without.pb.gz", "--limits", "live.toml"]).expect(4);
+    check(&["demo.pb.gz", "--limits", "live.toml"]).expect(0);
+}
+
+#[test]
+fn what_was_not_measured_never_passes() {
+    let sandbox = sandbox();
+    for (edit, words) in [
+        (
+            &(|profile: &mut Profile| profile.images[0].in_path = false) as &dyn Fn(&mut Profile),
+            "not in the way",
+        ),
+        (&|profile| profile.windows.clear(), "no window"),
+        (&|profile| profile.windows[1].lost = 1, "1 allocation was lost"),
+        (&|profile| profile.losses.windows = 1, "lacks 1 window"),
+        (&|profile| profile.environment.exit_code = Some(139), "ended with 139"),
+    ] {
+        edited(&sandbox, "odd.pb.gz", |profile| {
+            edit(profile);
+            if profile.windows.is_empty() {
+                profile.rows.clear();
+            }
+        });
+        for words_of in [["odd.pb.gz", "demo.pb.gz"], ["demo.pb.gz", "odd.pb.gz"]] {
+            let outcome = sandbox.call(["check", words_of[0], "--baseline", words_of[1]]);
+            assert!(outcome.expect(4).output.contains(words), "{words}: {outcome:#?}");
+        }
+    }
+    // Rows that do not add up to what threads counted.
+    let mut profile = pprof::read(&fs::read(sandbox.work("demo.pb.gz")).unwrap()).unwrap();
+    first_row(&mut profile, "parse").allocations += 100;
+    sandbox.write("odd.pb.gz", pprof::write(&profile), 0o644);
+    let outcome = sandbox.call(["check", "odd.pb.gz", "--baseline", "demo.pb.gz"]);
+    assert!(outcome.expect(4).output.contains("do not add up"), "{outcome:#?}");
+}
+
+#[test]
+fn ignored_stacks_do_not_count_until_their_day() {
+    let sandbox = sandbox();
+    edited(&sandbox, "base.pb.gz", |profile| {
+        let at = window(profile, "look up");
+        profile.rows.retain(|row| row.window != at);
+    });
+    let check = |until: &str, stack: &str| {
+        let text = format!("[[ignore]]\nstack = \"{stack}\"\nreason = \"known\"\nuntil = {until}\n");
+        sandbox.write("ignore.toml", text, 0o644);
+        sandbox.call(["check", "demo.pb.gz", "--baseline", "base.pb.gz", "--limits", "ignore.toml"])
+    };
+    let outcome = check("2999-01-01", "demo::describe");
+    assert!(
+        outcome.expect(0).output.contains("ignored until 2999-01-01: 3 stacks with 300 allocations (known)"),
+        "{outcome:#?}"
+    );
+    let outcome = check("2020-01-01", "demo::describe");
+    assert!(outcome.expect(3).output.contains("2020-01-01 is over"), "{outcome:#?}");
+    let outcome = check("2999-01-01", "demo::nowhere");
+    assert!(outcome.expect(3).output.contains("no stack is there"), "{outcome:#?}");
+}
+
+#[test]
+fn stacks_can_be_limited_below_a_function_only() {
+    let sandbox = sandbox();
+    edited(&sandbox, "base.pb.gz", |profile| profile.rows.clear());
+    let check = |stacks: &str| {
+        sandbox.write("l.toml", format!("[window.\"*\"]\nstacks = {stacks}\n"), 0o644);
+        sandbox.call(["check", "demo.pb.gz", "--baseline", "base.pb.gz", "--limits", "l.toml"])
+    };
+    let outcome = check("{ new = \"fail\", under = \"demo::describe\" }");
+    let text = &outcome.expect(3).output;
+    assert!(
+        text.contains("window \"look up\": 3 new stacks") && !text.contains("window \"parse\":"),
+        "{text}"
+    );
+    check("{ new = \"fail\", root = \"nowhere\" }").expect(0);
+    assert!(check("{ new = \"warn\" }").expect(0).output.contains("warning: window \"parse\": "));
+    check("{ new = \"pass\", grow = 0 }").expect(0);
+    check("{ grow = 100 }").expect(0);
+    check("{ grow = 1 }").expect(3);
+}
+
+#[test]
+fn thresholds_of_package_benchmark_are_limits() {
+    let sandbox = sandbox();
+    let folder = sandbox.work("Thresholds");
+    fs::create_dir(&folder).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write("Target.parse.p90.json", "{\n  \"mallocCountTotal\" : 12,\n  \"syscalls\" : 9\n}\n");
+    write("Target.look up.p90.json", "{\n  \"mallocCountTotal\" : { \"min\" : 4, \"max\" : 5 }\n}\n");
+    let outcome = sandbox.call(["check", "demo.pb.gz", "--limits", "Thresholds"]);
+    let text = &outcome.expect(3).output;
+    assert!(
+        text.contains("at least 4.00 expected") && text.contains("Thresholds/Target.look up.p90.json:2"),
+        "{text}"
+    );
+    write("Target.parse.p90.json", "{\n  \"mallocCountTotal\" : 15,\n  \"syscalls\" : 9\n}\n");
+    sandbox.call(["limits", "update", "demo.pb.gz", "--limits", "Thresholds", "--ratchet"]).expect(0);
+    sandbox.call(["check", "demo.pb.gz", "--limits", "Thresholds"]).expect(0);
+    let parse = fs::read_to_string(folder.join("Target.parse.p90.json")).unwrap();
+    assert_eq!(parse, "{\n  \"mallocCountTotal\" : 12,\n  \"syscalls\" : 9\n}\n");
+}
+
+#[test]
+fn a_job_summary_is_added_to() {
+    let sandbox = sandbox();
+    let summary = sandbox.write("summary.md", "before\n", 0o644);
+    let mut command = sandbox.command(["check", "demo.pb.gz", "--baseline", "demo.pb.gz"]);
+    command.env("GITHUB_STEP_SUMMARY", &summary);
+    crate::sandbox::outcome(&mut command).expect(0);
+    let text = fs::read_to_string(&summary).unwrap();
+    assert!(text.starts_with("before\n**heaptally:** `passed"), "{text}");
+}
+
+#[test]
+fn a_program_that_fails_keeps_its_code() {
+    let sandbox = sandbox();
+    sandbox.write("l.toml", "[window.\"*\"]\nallocs = 0\n[window.process]\nallocs = 1000000\n", 0o644);
+    let call = |words: &[&str]| sandbox.call([&["check", "--limits", "l.toml"], words].concat());
+    call(&["--", "sh", "-c", "exit 7"]).expect(7).says(&["ended with 7", "--accept-failed"]);
+    call(&["--", "sh", "-c", "kill -9 $$"]).expect(137);
+    call(&["--accept-failed", "--", "sh", "-c", "exit 7"]).expect(0);
+    call(&["--", "./nowhere"]).expect(4);
+}

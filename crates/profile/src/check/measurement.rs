@@ -1,0 +1,139 @@
+//! What was not measured, so that nothing can be said of it: no check passes with it.
+
+use crate::diff::Condition;
+use crate::limit::{CUT_PERCENT, Limits, Metric, Origin, Rate};
+use crate::model::Profile;
+use crate::view::WindowView;
+
+use super::{CheckOptions, Side};
+
+/// Why a check cannot pass though no limit is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmeasured {
+    /// Of which profile.
+    pub side: Side,
+    /// The window, where it is of one.
+    pub window: Option<String>,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why something was not measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The profile has no window.
+    NoWindow,
+    /// The program did not end with 0, so it may not have done what is to be measured.
+    Failed {
+        /// Its exit code, or 128 + the signal's number.
+        exit_code: i32,
+    },
+    /// In this program the recorder was not in the way of allocations.
+    NotInPath {
+        /// The program.
+        program: String,
+    },
+    /// More allocations were lost than the limits accept.
+    Lost {
+        /// How many.
+        lost: u64,
+        /// Of how many, those that were recorded included.
+        of: u64,
+        /// How many percent are accepted.
+        accepted: Rate,
+    },
+    /// More allocations have a cut stack than the limits accept.
+    Cut {
+        /// How many.
+        cut: u64,
+        /// Of how many.
+        of: u64,
+        /// How many percent are accepted.
+        accepted: Rate,
+    },
+    /// Windows, programs or parts of the record are missing, so many.
+    Missing {
+        /// How many.
+        count: u64,
+    },
+    /// Rows and threads do not add up to the same.
+    Sums,
+    /// A limit is of a count that is known only where blocks are followed; they were not.
+    NoLifetimes {
+        /// The count.
+        metric: Metric,
+        /// The limit.
+        origin: Origin,
+    },
+    /// The recordings were made under conditions that differ, and were not to.
+    Environment(Condition),
+}
+
+/// What is missing of a profile as a whole.
+pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) -> Vec<Unmeasured> {
+    let mut found = Vec::new();
+    let mut add = |why| found.push(Unmeasured { side, window: None, why });
+    if profile.windows.is_empty() {
+        add(Why::NoWindow);
+    }
+    let exit_code = profile.environment.exit_code.unwrap_or(0);
+    if exit_code != 0 && !options.accepts_failed {
+        add(Why::Failed { exit_code });
+    }
+    for image in
+        profile.images.iter().filter(|image| !image.in_path && !image.replaced && image.processes == 0)
+    {
+        add(Why::NotInPath { program: image.label.clone() });
+    }
+    let losses = &profile.losses;
+    let missing = [losses.windows, losses.images, losses.damaged].into_iter().fold(0, u64::saturating_add);
+    if missing > 0 {
+        add(Why::Missing { count: missing });
+    }
+    if !profile.check_sums().is_empty() {
+        add(Why::Sums);
+    }
+    found
+}
+
+/// What is missing of a profile's events. Whose window they were of is not known of all that were lost.
+pub(super) fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unmeasured> {
+    let losses = &profile.losses;
+    let lost = [losses.reentrant, losses.table_full, losses.thread].into_iter().fold(0, u64::saturating_add);
+    let of_windows = profile.windows.iter().fold(0_u64, |sum, window| sum.saturating_add(window.lost));
+    let lost = lost.max(of_windows);
+    let recorded = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.counts.allocations));
+    let accepted = limits.lost.unwrap_or(Rate::ZERO);
+    let of = recorded.saturating_add(lost);
+    is_above(lost, of, accepted).then_some(Unmeasured {
+        side,
+        window: None,
+        why: Why::Lost { lost, of, accepted },
+    })
+}
+
+/// What is missing of a window.
+pub(super) fn cut(view: &WindowView<'_>, side: Side, limits: &Limits) -> Option<Unmeasured> {
+    let accepted = limits.cut.unwrap_or(Rate::new(CUT_PERCENT, 1));
+    let (cut, of) = (view.captures.cut, view.captures.total());
+    let window = Some(view.window.name.clone());
+    is_above(cut, of, accepted).then_some(Unmeasured { side, window, why: Why::Cut { cut, of, accepted } })
+}
+
+/// Whether a part is more than so many percent of the whole.
+fn is_above(part: u64, whole: u64, percent: Rate) -> bool {
+    part > 0 && Rate::new(part, 1) > Rate::new(whole, 1).percent(percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_equal_is_accepted() {
+        assert!(!is_above(1, 100, Rate::new(1, 1)));
+        assert!(is_above(2, 199, Rate::new(1, 1)));
+        assert!(is_above(1, u64::MAX, Rate::ZERO));
+        assert!(!is_above(0, 0, Rate::ZERO));
+    }
+}
