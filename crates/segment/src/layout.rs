@@ -370,6 +370,9 @@ pub struct Row {
     pub padding: [u64; 3],
 }
 
+/// [`Counters::entered`]: how many bits the entry's number has.
+pub const ENTERED_ENTRY_BITS: u32 = 48;
+
 /// What one shard counts for one row. All numbers only grow and start at 0.
 #[repr(C)]
 #[derive(Debug)]
@@ -386,8 +389,9 @@ pub struct Counters {
     pub temporary: AtomicU64,
     /// Their bytes.
     pub temporary_bytes: AtomicU64,
-    /// Thread windows: the latest entry (of this thread) in which the row occurred.
-    pub last_entry: AtomicU64,
+    /// The latest entry (of this shard's threads) in which the row occurred, in the low [`ENTERED_ENTRY_BITS`] bits, and
+    /// the row's window above them; 0: it has not yet occurred in this shard.
+    pub entered: AtomicU64,
     /// Thread windows: in how many entries the row occurred, over the shard's threads.
     pub entries: AtomicU64,
     /// Blocks given back while the window was not open.

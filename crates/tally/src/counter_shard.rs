@@ -121,13 +121,17 @@ impl Shards {
     /// A shard's counters of a row; `None`: there is no place.
     #[inline]
     pub(crate) fn counters(&self, shard: &Shard, row: u32) -> Option<&'static Counters> {
-        if row < shard.open_rows.load(Ordering::Relaxed) {
-            let chunk = self.directory_entry(shard, row).load(Ordering::Acquire);
-            if chunk != 0 {
-                return Some(self.at(chunk - 1, row));
-            }
+        self.known(shard, row).or_else(|| self.counters_slow(shard, row))
+    }
+
+    /// A shard's counters of a row, if they have a place already.
+    #[inline]
+    pub(crate) fn known(&self, shard: &Shard, row: u32) -> Option<&'static Counters> {
+        if row >= shard.open_rows.load(Ordering::Relaxed) {
+            return None;
         }
-        self.counters_slow(shard, row)
+        let chunk = self.directory_entry(shard, row).load(Ordering::Acquire);
+        (chunk != 0).then(|| self.at(chunk - 1, row))
     }
 
     #[cold]

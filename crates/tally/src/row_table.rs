@@ -30,7 +30,6 @@ impl RowTable {
     }
 
     /// The row of a leaf in a window; `None`: the table is full.
-    #[inline]
     pub(crate) fn find(
         &self,
         stacks: &StackTable,
@@ -38,7 +37,7 @@ impl RowTable {
         window: u32,
         entry_point: EntryPoint,
     ) -> Option<u32> {
-        if let Some(row) = stacks.row_hint(leaf)
+        if let Some(row) = stacks.row_hint(leaf, entry_point)
             && self.is(row, leaf, window, entry_point)
         {
             return Some(row);
@@ -61,7 +60,7 @@ impl RowTable {
                 }
             }
         };
-        stacks.set_row_hint(leaf, row);
+        stacks.set_row_hint(leaf, entry_point, row);
         Some(row)
     }
 

@@ -2,15 +2,16 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use heaptally_segment::layout::{FIRST_NODE, Node};
+use heaptally_segment::layout::{BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, Node};
 
 use crate::index::{Index, spread};
 use crate::os::{Os, TableMap};
 use crate::spin::Spin;
 use crate::table::Table;
 
-/// In [`Node::last_child`]: the number is that of the leaf's row, not of a child.
+/// In [`Node::last_child`]: the number is that of the leaf's row, not of a child. The row's entry point stands above it.
 const HINT_IS_ROW: u32 = 1 << 31;
+const HINT_ROW: u32 = (1 << BLOCK_ROW_BITS) - 1;
 
 /// The tree of all stacks.
 #[derive(Debug)]
@@ -81,16 +82,17 @@ impl StackTable {
         node.address.load(Ordering::Acquire) == address && node.parent.load(Ordering::Relaxed) == parent
     }
 
-    /// The row that this leaf used last, if it was no caller since.
+    /// The row that this leaf used last, if it was one of that entry point, and the leaf was no caller since. Its
+    /// window may be another one.
     #[inline]
-    pub(crate) fn row_hint(&self, leaf: u32) -> Option<u32> {
+    pub(crate) fn row_hint(&self, leaf: u32, entry_point: EntryPoint) -> Option<u32> {
         let hint = self.nodes.get(leaf).last_child.load(Ordering::Acquire);
-        (hint >= HINT_IS_ROW).then_some(hint & !HINT_IS_ROW)
+        (hint & !HINT_ROW == hint_of(entry_point)).then_some(hint & HINT_ROW)
     }
 
     /// Remembers the row that this leaf used.
-    pub(crate) fn set_row_hint(&self, leaf: u32, row: u32) {
-        self.nodes.get(leaf).last_child.store(row | HINT_IS_ROW, Ordering::Release);
+    pub(crate) fn set_row_hint(&self, leaf: u32, entry_point: EntryPoint, row: u32) {
+        self.nodes.get(leaf).last_child.store(hint_of(entry_point) | row, Ordering::Release);
     }
 
     /// How many nodes there are.
@@ -105,3 +107,10 @@ impl StackTable {
         self.index.clear();
     }
 }
+
+#[inline]
+fn hint_of(entry_point: EntryPoint) -> u32 {
+    HINT_IS_ROW | (entry_point as u32) << BLOCK_ROW_BITS
+}
+
+const _: () = assert!((EntryPoint::ALL.len() as u32) < HINT_IS_ROW >> BLOCK_ROW_BITS);

@@ -261,15 +261,18 @@ impl Tally {
     }
 
     fn charge(&self, thread: Option<&mut ThreadTally>, address: usize, block: Block, kind: FreeKind) {
-        let row = self.rows.get(block.row);
-        let number = row.window.load(Ordering::Relaxed);
-        let window = self.windows.get(number);
-        let is_open = window.depth.load(Ordering::Relaxed) > 0;
         match thread {
             Some(thread) => {
                 let Some(counters) = self.shards.counters(&thread.shard, block.row) else {
                     return self.lose_free();
                 };
+                // Most blocks are freed by a thread that allocated on the same stack before: its counters know the window.
+                let number = match Entered::unpack(counters.entered.load(Ordering::Relaxed)).window {
+                    0 => self.window_of(block.row),
+                    number => number,
+                };
+                let window = self.windows.get(number);
+                let is_open = window.depth.load(Ordering::Relaxed) > 0;
                 charge_counters(counters, block.size, is_open, kind, add);
                 // The address alone does not do: another thread may have freed the block and got one there.
                 let is_latest = thread.last_block == address
@@ -290,6 +293,8 @@ impl Tally {
                 let Some(counters) = self.shards.counters(self.shards.shared(), block.row) else {
                     return self.lose_free();
                 };
+                let window = self.windows.get(self.window_of(block.row));
+                let is_open = window.depth.load(Ordering::Relaxed) > 0;
                 charge_counters(counters, block.size, is_open, kind, |counter, amount| {
                     counter.fetch_add(amount, Ordering::Relaxed);
                 });
@@ -299,6 +304,10 @@ impl Tally {
                 }
             }
         }
+    }
+
+    fn window_of(&self, row: u32) -> u32 {
+        self.rows.get(row).window.load(Ordering::Relaxed)
     }
 
     /// Counted in row 0, which is no row.
@@ -325,20 +334,37 @@ impl Tally {
     }
 
     /// The row of an event and this thread's counters of it; `None`: no place, which is counted.
+    ///
+    /// PERF: where the thread counted this row in this entry before, neither the row nor its window is touched: with
+    /// many stacks each is a cache line that misses.
     #[inline]
     fn row(&self, thread: &ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
+        if let Some(leaf) = event.leaf
+            && let Some(row) = self.stacks.row_hint(leaf, event.entry_point)
+            && let Some(counters) = self.shards.known(&thread.shard, row)
+            && counters.entered.load(Ordering::Relaxed) == event.entered.pack()
+        {
+            return Some((row, counters));
+        }
+        self.row_slow(thread, event)
+    }
+
+    /// The same for a row that this thread has not yet counted in this entry, or whose leaf has several rows.
+    #[inline(never)]
+    fn row_slow(&self, thread: &ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
         let Entered { window, entry } = event.entered;
         let row = event.leaf.and_then(|leaf| self.rows.find(&self.stacks, leaf, window, event.entry_point));
         let found = row.and_then(|row| Some((row, self.shards.counters(&thread.shard, row)?)));
         match found {
             Some((row, counters)) => {
-                if thread.nesting.innermost().window == window {
-                    if counters.last_entry.load(Ordering::Relaxed) != entry {
-                        counters.last_entry.store(entry, Ordering::Relaxed);
+                let entered = event.entered.pack();
+                if counters.entered.load(Ordering::Relaxed) != entered {
+                    counters.entered.store(entered, Ordering::Relaxed);
+                    if thread.nesting.innermost().window == window {
                         add(&counters.entries, 1);
+                    } else {
+                        note_entry(self.rows.get(row), entry);
                     }
-                } else {
-                    note_entry(self.rows.get(row), entry);
                 }
             }
             None => self.lose(window),

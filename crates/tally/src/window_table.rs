@@ -2,7 +2,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use heaptally_segment::layout::{AreaHeader, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window};
+use heaptally_segment::layout::{
+    AreaHeader, ENTERED_ENTRY_BITS, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window,
+};
 
 use crate::index::{Index, spread};
 use crate::os::{AreaMap, Os};
@@ -28,16 +30,16 @@ pub struct Entered {
     pub entry: u64,
 }
 
-const ENTRY_BITS: u32 = 48;
-
 impl Entered {
-    fn pack(self) -> u64 {
-        (u64::from(self.window) << ENTRY_BITS) | (self.entry & ((1 << ENTRY_BITS) - 1))
+    /// Both in one word: the entry in the low [`ENTERED_ENTRY_BITS`] bits, the window above them.
+    #[inline]
+    pub(crate) fn pack(self) -> u64 {
+        (u64::from(self.window) << ENTERED_ENTRY_BITS) | (self.entry & ((1 << ENTERED_ENTRY_BITS) - 1))
     }
 
     #[inline]
-    fn unpack(word: u64) -> Self {
-        Self { window: (word >> ENTRY_BITS) as u32, entry: word & ((1 << ENTRY_BITS) - 1) }
+    pub(crate) fn unpack(word: u64) -> Self {
+        Self { window: (word >> ENTERED_ENTRY_BITS) as u32, entry: word & ((1 << ENTERED_ENTRY_BITS) - 1) }
     }
 }
 

@@ -70,6 +70,7 @@ mod full_walk;
 #[cfg(test)]
 mod gimli_oracle;
 mod memory;
+mod proof;
 mod remembered;
 mod row;
 mod rule_cache;

@@ -6,6 +6,7 @@
 //!   scratch   rows of unwind information, expression stack  ~1 KiB      }
 //!   entries   the last stack, root first                    32 bytes each, 4096 + 1 + 4096 of them
 //!   fresh     the frames of the running walk, leaf first    32 bytes each, 4096 + 4096 of them
+//!   proof     the words that the last walk read             20 to 36 bytes for each entry
 //! ```
 //! Root first, since the leaf end changes from event to event and the root end stays where it is.
 
@@ -17,6 +18,7 @@
 use core::fmt;
 
 use crate::End;
+use crate::proof::Proof;
 use crate::row::Scratch;
 
 /// [`Entry::address`]: the bits of the address itself.
@@ -109,6 +111,7 @@ pub struct WalkMemory {
     pub(crate) scratch: Scratch,
     entries: [Entry; FRAMES_MAX],
     fresh: [Entry; LEAF_KEPT + ROOT_KEPT],
+    pub(crate) proof: Proof,
 }
 
 impl WalkMemory {
@@ -214,12 +217,19 @@ impl WalkMemory {
         debug_assert!(kept + count <= LEAF_KEPT + ROOT_KEPT);
         let mut from = count;
         let mut to = kept;
+        if from > 0 && to > 0 {
+            // The innermost entry that stays was reached by another step, or was the leaf and by none.
+            // SAFETY: `to` is at most the number of entries, and they were noted.
+            unsafe { self.proof.note(to - 1, self.entries.get_unchecked(to - 1)) };
+        }
         while from > 0 {
             from -= 1;
             // SAFETY: `from` is below `count`, which is below the array's length.
             let entry = *unsafe { self.fresh.get_unchecked(from) };
             // SAFETY: `to` is below `kept + count`, which the caller keeps below the array's length.
             *unsafe { self.entries.get_unchecked_mut(to) } = entry;
+            // SAFETY: likewise, and those before it were noted.
+            unsafe { self.proof.note(to, &entry) };
             to += 1;
         }
         self.len = to as u32;

@@ -134,31 +134,25 @@ impl<M: CodeMap> Unwinder<'_, M> {
     /// Reads again what the last walk read from the entry `met` to the root. `None` if all of it is the same, else
     /// the outermost entry that the walk still comes by.
     ///
-    /// PERF: two words are read and compared per frame, 0.8 to 1.0 ns (13 to 510 frames, two-core virtual machine).
-    ///
     /// # Safety
     /// The entry `met` is the state of a live frame of the calling thread.
     #[inline(always)]
     unsafe fn verify(&self, memory: &mut WalkMemory, met: usize) -> Option<usize> {
-        let mut index = met;
-        while index > 0 {
-            // SAFETY: `index - 1` is below `met`, which is below `len`.
-            let caller = unsafe { memory.entry(index - 1) };
-            if caller.step & (STEP_BARRIER | STEP_REALIGNED) == 0 {
-                let number = caller.step & STEP_NUMBER;
-                // SAFETY: the walk comes by the entry `index`, and from there reads this word.
-                let pc = unsafe { word(caller.sp.wrapping_sub(8)) };
-                // SAFETY: likewise.
-                let saved = unsafe { word(caller.sp.wrapping_sub(8 * u64::from(number))) };
-                let bp = if number == 1 { caller.bp } else { saved };
-                if (pc ^ caller.pc()) | (bp ^ caller.bp) != 0 {
-                    return Some(index);
-                }
+        // SAFETY: `met` is below `len`.
+        let mut left = unsafe { memory.proof.before(met) };
+        loop {
+            // SAFETY: the walk comes by the entry `met`, and from there reads these words.
+            left = unsafe { memory.proof.same(left) };
+            if left == 0 {
+                break;
+            }
+            let index = memory.proof.entry_of_slow(left - 1, met) + 1;
             // SAFETY: the walk comes by the entry `index`.
-            } else if !unsafe { self.is_same_step_slow(memory, index) } {
+            if !unsafe { self.is_same_step_slow(memory, index) } {
                 return Some(index);
             }
-            index -= 1;
+            // SAFETY: `index` is at most `met`.
+            left = unsafe { memory.proof.before(index - 1) };
         }
         match memory.end_check() {
             EndCheck::Nothing => None,
@@ -176,6 +170,9 @@ impl<M: CodeMap> Unwinder<'_, M> {
     unsafe fn is_same_step_slow(&self, memory: &mut WalkMemory, index: usize) -> bool {
         // SAFETY: the caller keeps `index` above 0 and below `len`.
         let (mut frame, caller) = unsafe { (*memory.entry(index), *memory.entry(index - 1)) };
+        if caller.step & (STEP_BARRIER | STEP_REALIGNED) == 0 {
+            return false;
+        }
         if caller.step & STEP_REALIGNED != 0 {
             let at = frame.bp.wrapping_sub(8 * u64::from(caller.step & STEP_NUMBER));
             // SAFETY: the step from this state reads this word, and the two below if it is the same.

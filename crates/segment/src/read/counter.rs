@@ -8,8 +8,8 @@ use std::vec::Vec;
 use super::source::{AreaSource, Bytes};
 use super::{Counts, Error};
 use crate::layout::{
-    CHUNK_BYTES, CHUNK_LIMIT, COUNTERS, Counters, DIRECTORIES, DIRECTORY_BYTES, ROW_LIMIT, ROWS_PER_CHUNK,
-    SHARD_LIMIT,
+    CHUNK_BYTES, CHUNK_LIMIT, COUNTERS, Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, ROW_LIMIT,
+    ROWS_PER_CHUNK, SHARD_LIMIT,
 };
 
 /// A row's sums.
@@ -97,5 +97,6 @@ fn add(sum: &mut Sum, counters: Bytes<'_>) {
     };
     merge(&mut sum.counts, &counts);
     sum.entries = sum.entries.saturating_add(counters.u64(offset_of!(Counters, entries)));
-    sum.last_entry = sum.last_entry.max(counters.u64(offset_of!(Counters, last_entry)));
+    let entry = counters.u64(offset_of!(Counters, entered)) & ((1 << ENTERED_ENTRY_BITS) - 1);
+    sum.last_entry = sum.last_entry.max(entry);
 }

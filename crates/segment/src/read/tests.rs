@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::layout::{
     AreaHeader, CHILD_NAME_BYTES, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_OFFSET, COUNTERS, ChildName,
-    Counters, DIRECTORIES, DIRECTORY_BYTES, EntryPoint, FIRST_NODE, MODULES, NODE_INTERRUPTED, NODES, Node,
-    ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
+    Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, EntryPoint, FIRST_NODE, MODULES,
+    NODE_INTERRUPTED, NODES, Node, ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
 };
 
 /// A file that is being made.
@@ -202,7 +202,7 @@ fn thread_windows_have_no_first_entry() {
         maker.chunk(shard, 0, shard);
         maker.counter(shard, 1, ALLOCATIONS, 1);
         maker.counter(shard, 1, offset_of!(Counters, entries), 2);
-        maker.counter(shard, 1, offset_of!(Counters, last_entry), last);
+        maker.counter(shard, 1, offset_of!(Counters, entered), 1 << ENTERED_ENTRY_BITS | last);
     }
     let row = maker.area().rows.remove(0);
     assert_eq!((row.entries, row.first_entry, row.last_entry), (Some(4), None, Some(4)));
