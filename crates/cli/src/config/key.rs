@@ -50,6 +50,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "exit-code",
         ],
     ),
+    ("merge", &["quiet"]),
     (
         "check",
         &[
@@ -91,6 +92,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ("run", "output", "each program's profile has a name of its own"),
     ("report", "json", "it is short for `format = \"json\"`"),
     ("diff", "json", "it is short for `format = \"json\"`"),
+    ("merge", "output", "the sum is named each time"),
     ("check", "json", "it is short for `format = \"json\"`"),
     ("check", "write", "its files are of one call"),
     ("check", "output", "each program's profile has a name of its own"),
