@@ -78,6 +78,19 @@ pub(crate) fn prepare(name: &str, settings: &Settings) -> Result<PathBuf, Failur
     Ok(path)
 }
 
+/// As [`resolve`], for a word that may be any tool's file: one that is no saved name, and where there is a file, is that.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn resolve_file(word: impl AsRef<OsStr>, settings: &Settings) -> anyhow::Result<PathBuf> {
+    let word = word.as_ref();
+    let is_name = names_file(word) || folder(settings).join(word).with_added_extension("pb.gz").is_file();
+    if !is_name && Path::new(word).is_file() {
+        return file(word);
+    }
+    resolve(word, settings)
+}
+
 /// The profile's file for a word of the command line: a file, or a saved name.
 ///
 /// # Errors
@@ -86,9 +99,7 @@ pub(crate) fn prepare(name: &str, settings: &Settings) -> Result<PathBuf, Failur
 pub(crate) fn resolve(word: impl AsRef<OsStr>, settings: &Settings) -> anyhow::Result<PathBuf> {
     let word = word.as_ref();
     if names_file(word) {
-        let path = PathBuf::from(word);
-        refuse_stale(&path, &format!("{} is of an earlier run", quote(&path)), "-o")?;
-        return Ok(path);
+        return file(word);
     }
     let Some(name) = word.to_str() else {
         check_name(&word.to_string_lossy())?;
@@ -119,6 +130,12 @@ pub(crate) fn resolve(word: impl AsRef<OsStr>, settings: &Settings) -> anyhow::R
         .into());
     }
     refuse_stale(&path, &format!("the baseline {} is stale", quote(name)), "--save-baseline")?;
+    Ok(path)
+}
+
+fn file(word: &OsStr) -> anyhow::Result<PathBuf> {
+    let path = PathBuf::from(word);
+    refuse_stale(&path, &format!("{} is of an earlier run", quote(&path)), "-o")?;
     Ok(path)
 }
 

@@ -13,7 +13,7 @@ use heaptally_report::{
 };
 use regex::Regex;
 
-use crate::baseline::{require_same, resolve};
+use crate::baseline::{require_same, resolve_file};
 use crate::command::report::read;
 use crate::config::settings;
 use crate::exit::{Failure, REGRESSION, UNREADABLE};
@@ -27,7 +27,8 @@ use crate::terminal::{color, print, width};
 /// numbers and folders of sources are no differences. Numbers are compared per iteration.
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
-    /// The profile to compare with: a file if there is a slash in it or it ends in .pb.gz, else a saved baseline's name.
+    /// The profile to compare with: a file, or a saved baseline's name (of the two, where there are both, the
+    /// name, unless there is a slash in it or it ends in .pb.gz).
     #[arg(value_hint = ValueHint::FilePath)]
     base: PathBuf,
     /// The profile that is compared, a file or a name.
@@ -103,7 +104,7 @@ enum Format {
 impl Diff {
     /// Compares and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let [base_file, change_file] = [&self.base, &self.change].map(|word| resolve(word, settings()));
+        let [base_file, change_file] = [&self.base, &self.change].map(|word| resolve_file(word, settings()));
         let (base_file, change_file) = (base_file?, change_file?);
         let (mut base, mut change) = (read(&base_file)?, read(&change_file)?);
         make_comparable(&mut base, &mut change).map_err(|error| self.refuse(&error))?;
