@@ -31,6 +31,9 @@ const STARTING: u32 = 1;
 /// The recorder was started, or there is nothing to record into.
 const DONE: u32 = 2;
 
+static WAITING: heaptally_tally::Waiting =
+    heaptally_tally::Waiting { wait: sys::wait_for, wake: sys::wake_one };
+
 static STAGE: AtomicU32 = AtomicU32::new(UNTRIED);
 
 /// The functions behind the recorder's own, as far as the start has to know them.
@@ -97,7 +100,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
     }
-    heaptally_tally::set_rest(sys::rest);
+    heaptally_tally::set_waiting(&WAITING);
     let cache = sys::map_private(RuleCache::BYTES);
     if cache.is_null() {
         head.refused.fetch_add(1, Ordering::Relaxed);

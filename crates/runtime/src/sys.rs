@@ -3,9 +3,10 @@
 
 use core::ffi::CStr;
 use core::ptr;
+use core::sync::atomic::AtomicU32;
 
 use crate::x86_64::syscall::{
-    CLOSE, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, NANOSLEEP, OPEN, OPENAT, PRCTL, PREAD64,
+    CLOSE, FUTEX, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, OPEN, OPENAT, PRCTL, PREAD64,
     PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
 };
 
@@ -301,11 +302,19 @@ fn mask_cancellation(how: usize) {
     unsafe { call(RT_SIGPROCMASK, [how, &raw const set as usize, 0, size_of::<u64>(), 0, 0]) };
 }
 
-/// Lets others run for a moment.
-pub(crate) fn rest() {
-    let time = [0_i64, 50_000];
-    // SAFETY: the kernel reads two words, and writes none.
-    unsafe { call(NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+const FUTEX_WAIT_PRIVATE: usize = 128;
+const FUTEX_WAKE_PRIVATE: usize = 1 | 128;
+
+/// Sleeps until the word is woken, unless it is not `value`. May return at any time.
+pub(crate) fn wait_for(word: &AtomicU32, value: u32) {
+    // SAFETY: the kernel reads the word.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT_PRIVATE, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes one thread that sleeps on the word.
+pub(crate) fn wake_one(word: &AtomicU32) {
+    // SAFETY: the word's address is looked up only.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
 /// The limit of the address space in bytes, if there is one.

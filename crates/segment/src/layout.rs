@@ -456,7 +456,7 @@ pub struct Node {
     pub address: AtomicU64,
     /// The caller's node, or the root's.
     pub parent: AtomicU32,
-    /// The recorder's own: the child that was looked for last.
+    /// The recorder's own: the child that was looked for last, or the row of a leaf.
     pub last_child: AtomicU32,
 }
 

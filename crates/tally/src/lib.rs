@@ -28,7 +28,7 @@ mod window_table;
 
 pub use block_map::{Block, BlockMap};
 pub use os::{AreaMap, Os, TableMap};
-pub use spin::{Spin, SpinGuard, set_rest};
+pub use spin::{Spin, SpinGuard, Waiting, set_waiting};
 pub use table::Pages;
 pub use tally::{Allocation, Event, FreeKind, Options, Tally};
 pub use thread_table::{Life, ThreadTally};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use heaptally_segment::layout::{BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, Node};
+use heaptally_segment::layout::{BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_LIMIT, Node};
 
 use crate::index::{Index, spread};
 use crate::os::{Os, TableMap};
@@ -11,6 +11,9 @@ use crate::table::Table;
 
 /// In [`Node::last_child`]: the number is that of the leaf's row, not of a child. The row's entry point stands above it.
 const HINT_IS_ROW: u32 = 1 << 31;
+/// Above a child's number: some bits of its address. A caller of many is told from its last callee by them.
+const HINT_TAG_SHIFT: u32 = NODE_LIMIT.trailing_zeros();
+const HINT_NUMBER: u32 = NODE_LIMIT - 1;
 const HINT_ROW: u32 = (1 << BLOCK_ROW_BITS) - 1;
 
 /// The tree of all stacks.
@@ -38,10 +41,14 @@ impl StackTable {
     #[inline]
     pub(crate) fn child(&self, parent: u32, address: u64) -> Option<u32> {
         let hint = self.nodes.get(parent).last_child.load(Ordering::Acquire);
-        // PERF: most frames are found here, without the index (98 % of look-ups on a compiler).
-        if hint >= self.floor.load(Ordering::Relaxed) && hint < HINT_IS_ROW && self.is(hint, parent, address)
+        let number = hint & HINT_NUMBER;
+        // PERF: most frames are found here, without the index (98 % of look-ups on a compiler). The tag spares the others
+        // a cache line that misses, the wrong child's.
+        if hint ^ number == tag_of(address)
+            && number >= self.floor.load(Ordering::Relaxed)
+            && self.is(number, parent, address)
         {
-            return Some(hint);
+            return Some(number);
         }
         self.child_slow(parent, address)
     }
@@ -54,7 +61,7 @@ impl StackTable {
             Some(number) => number,
             None => self.make(hash, parent, address)?,
         };
-        self.nodes.get(parent).last_child.store(number, Ordering::Release);
+        self.nodes.get(parent).last_child.store(number | tag_of(address), Ordering::Release);
         Some(number)
     }
 
@@ -108,9 +115,17 @@ impl StackTable {
     }
 }
 
+/// Below [`HINT_IS_ROW`], above [`HINT_NUMBER`].
+#[inline]
+fn tag_of(address: u64) -> u32 {
+    // Calls lie some bytes apart, functions often at multiples of 16.
+    ((address ^ (address >> 6)) as u32 & (HINT_IS_ROW - 1) >> HINT_TAG_SHIFT) << HINT_TAG_SHIFT
+}
+
 #[inline]
 fn hint_of(entry_point: EntryPoint) -> u32 {
     HINT_IS_ROW | (entry_point as u32) << BLOCK_ROW_BITS
 }
 
+const _: () = assert!(NODE_LIMIT.is_power_of_two() && NODE_LIMIT < HINT_IS_ROW);
 const _: () = assert!((EntryPoint::ALL.len() as u32) < HINT_IS_ROW >> BLOCK_ROW_BITS);
