@@ -84,8 +84,9 @@ pub(crate) fn prepare(name: &str, settings: &Settings) -> Result<PathBuf, Failur
 /// As [`resolve`].
 pub(crate) fn resolve_file(word: impl AsRef<OsStr>, settings: &Settings) -> anyhow::Result<PathBuf> {
     let word = word.as_ref();
-    let is_name = names_file(word) || folder(settings).join(word).with_added_extension("pb.gz").is_file();
-    if !is_name && Path::new(word).is_file() {
+    let is_saved =
+        || word.to_str().is_some_and(|name| path_of(name, settings).is_ok_and(|path| path.is_file()));
+    if !names_file(word) && Path::new(word).is_file() && !is_saved() {
         return file(word);
     }
     resolve(word, settings)
