@@ -178,7 +178,7 @@ mod tests {
                     for _ in 0..200 {
                         let mut sum = sum.lock();
                         let before = *sum;
-                        if before % 64 == 0 {
+                        if before.is_multiple_of(64) {
                             thread::sleep(Duration::from_micros(100));
                         }
                         *sum = before + 1;
