@@ -54,6 +54,14 @@ pub(crate) fn described(dwarf: &Dwarf<Slice<'_>>) -> (BTreeMap<Identity, Instanc
     (found, is_damaged)
 }
 
+/// A copy of a function's code.
+struct Instance {
+    offset: UnitOffset,
+    is_inlined: bool,
+    /// Start and end of each of its ranges, at least one.
+    ranges: Vec<(u64, u64)>,
+}
+
 struct Reader<'d, 'a> {
     dwarf: &'d Dwarf<Slice<'a>>,
     units: Vec<Unit<Slice<'a>>>,
@@ -64,7 +72,7 @@ struct Reader<'d, 'a> {
 impl<'a> Reader<'_, 'a> {
     fn read_unit(&mut self, index: usize, found: &mut BTreeMap<Identity, Instances>) -> gimli::Result<()> {
         // What has code: instances, each with the offset of its entry.
-        let mut instances: Vec<(UnitOffset, bool, Vec<(u64, u64)>)> = Vec::new();
+        let mut instances: Vec<Instance> = Vec::new();
         {
             let unit = &self.units[index];
             let mut entries = unit.entries();
@@ -82,11 +90,11 @@ impl<'a> Reader<'_, 'a> {
                     }
                 }
                 if !ranges.is_empty() {
-                    instances.push((entry.offset(), is_inlined, ranges));
+                    instances.push(Instance { offset: entry.offset(), is_inlined, ranges });
                 }
             }
         }
-        for (offset, is_inlined, mut ranges) in instances {
+        for Instance { offset, is_inlined, mut ranges } in instances {
             let Some(identity) = self.identity(index, offset) else { continue };
             let function = found.entry(identity).or_default();
             if is_inlined {

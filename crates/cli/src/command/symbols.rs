@@ -46,7 +46,8 @@ impl Symbols {
                 format!("cannot use the pattern {}: {error}\nsee `heaptally symbols --help`", quote(text)),
             )
         })?;
-        let path = program::find(&self.program)?;
+        let path =
+            program::find(&self.program).map_err(|failure| Failure::new(UNREADABLE, failure.message))?;
         let mut paths = vec![path.clone()];
         if pattern.is_some() {
             paths.extend(needed_libraries(&path));

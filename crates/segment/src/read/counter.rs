@@ -8,8 +8,8 @@ use std::vec::Vec;
 use super::source::{AreaSource, Bytes};
 use super::{Counts, Error};
 use crate::layout::{
-    CHUNK_BYTES, CHUNK_LIMIT, COUNTERS, Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS,
-    ROW_LIMIT, ROWS_PER_CHUNK, SHARD_LIMIT,
+    CHUNK_BYTES, CHUNK_LIMIT, COUNTERS, Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, ROW_LIMIT,
+    ROWS_PER_CHUNK, SHARD_LIMIT,
 };
 
 /// A row's sums.
