@@ -160,7 +160,10 @@ impl<'a> Reader<'_, 'a> {
                 && let Some(line) =
                     entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value())
             {
-                let file = entry.attr_value(gimli::DW_AT_decl_file).and_then(|file| file.udata_value());
+                let file = match entry.attr_value(gimli::DW_AT_decl_file) {
+                    Some(AttributeValue::FileIndex(number)) => Some(number),
+                    other => other.and_then(|file| file.udata_value()),
+                };
                 let file = file.and_then(|file| self.file(unit, file)).unwrap_or_default();
                 written = Some((file, u32::try_from(line).unwrap_or(0)));
             }
