@@ -15,6 +15,7 @@ mod doctor;
 mod elf;
 mod exit;
 mod family;
+mod function;
 mod input;
 mod large_stack;
 mod library;
@@ -60,6 +61,7 @@ enum Subcommands {
     Limits(command::limits::LimitsCommand),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
+    Symbols(command::symbols::Symbols),
     Completions(command::completions::Completions),
     Man(command::man::Man),
 }
@@ -129,6 +131,7 @@ fn call(words: &[OsString], is_run: bool) -> Code {
         Subcommands::Limits(limits) => limits.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
+        Subcommands::Symbols(symbols) => symbols.run(),
         Subcommands::Completions(completions) => completions.run(),
         Subcommands::Man(man) => man.run(),
     };

@@ -34,6 +34,19 @@ pub fn demangle(system_name: &str) -> String {
     demangle_all(&[system_name]).pop().unwrap_or_default()
 }
 
+/// A name in a file without what compilers append to copies of a function (`.constprop.0`, `.cold`), and that suffix.
+pub fn without_clone_suffix(system_name: &str) -> (&str, &str) {
+    let (base, suffix) = split_clone_suffix(system_name);
+    if !suffix.is_empty() || is_mangled(system_name) {
+        return (base, suffix);
+    }
+    // Names of C keep their suffix in reports; no identifier has a dot.
+    match system_name.find('.') {
+        Some(at) if at > 0 => system_name.split_at(at),
+        _ => (system_name, ""),
+    }
+}
+
 /// The names for people. For names of Swift it is faster than one by one.
 pub(crate) fn demangle_all(system_names: &[&str]) -> Vec<String> {
     let mut swift_bases = Vec::new();

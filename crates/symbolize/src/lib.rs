@@ -53,7 +53,9 @@
 mod debug_file;
 mod debug_info;
 mod demangle;
+mod described;
 mod fold;
+mod function_list;
 mod function_start;
 mod function_table;
 mod map;
@@ -67,6 +69,7 @@ mod symbolizer;
 mod worker;
 
 pub use debug_file::find_debug_file;
-pub use demangle::demangle;
+pub use demangle::{demangle, without_clone_suffix};
+pub use function_list::{FunctionList, ListedFunction, list_functions};
 pub use progress::Progress;
 pub use symbolizer::{Options, Symbolizer};

@@ -37,6 +37,8 @@ pub(crate) struct Symbol<'a> {
     pub(crate) end: u64,
     /// Its name in the file, without a symbol version.
     pub(crate) name: &'a [u8],
+    /// Whether it is an indirect function's resolver.
+    pub(crate) is_indirect: bool,
     /// 0 global, 1 weak, 2 local.
     binding: u8,
     section: usize,
@@ -116,7 +118,14 @@ impl<'a> SymbolTable<'a> {
                 STB_WEAK => 1,
                 _ => 2,
             };
-            let symbol = Symbol { start, end: start.saturating_add(size), name, binding, section: section.0 };
+            let symbol = Symbol {
+                start,
+                end: start.saturating_add(size),
+                name,
+                is_indirect: kind_of_symbol == STT_GNU_IFUNC,
+                binding,
+                section: section.0,
+            };
             if size > 0 {
                 result.sized.push(symbol);
             } else if kind == TableKind::Static && start < section_end {
@@ -151,6 +160,12 @@ impl<'a> SymbolTable<'a> {
                 symbol.end = symbol.end.min(start);
             }
         }
+    }
+
+    /// All symbols, each with whether it states its size; of one start the preferred one first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Symbol<'a>, bool)> {
+        let sized = self.sized.iter().rev().map(|symbol| (symbol, true));
+        sized.chain(self.sizeless.iter().rev().map(|symbol| (symbol, false)))
     }
 
     /// Whether no function is named.
@@ -217,7 +232,7 @@ mod tests {
     use super::*;
 
     fn symbol(start: u64, end: u64, name: &'static str, binding: u8) -> Symbol<'static> {
-        Symbol { start, end, name: name.as_bytes(), binding, section: 1 }
+        Symbol { start, end, name: name.as_bytes(), is_indirect: false, binding, section: 1 }
     }
 
     fn names(table: &SymbolTable<'static>, addresses: &[u64]) -> Vec<Option<String>> {

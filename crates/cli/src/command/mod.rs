@@ -13,3 +13,4 @@ pub(crate) mod merge;
 pub(crate) mod options;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod symbols;

@@ -102,6 +102,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ("limits update", "dry-run", "it is another task"),
     ("limits show", "profile", "it is what is looked at"),
     ("doctor", "json", "it is a form for programs, which ask for it"),
+    ("symbols", "json", "it is a form for programs, which ask for it"),
     ("baseline list", "json", "it is a form for programs, which ask for it"),
     ("baseline show", "json", "it is a form for programs, which ask for it"),
     ("man", "dir", "where the pages go is of one call"),

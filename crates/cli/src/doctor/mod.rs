@@ -22,11 +22,18 @@ mod text;
 mod unwind_table;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use finding::{Finding, Level};
 pub(crate) use json::json;
 pub(crate) use text::text;
+
+/// The libraries that the program or library at a path needs, as far as they are found.
+pub(crate) fn needed_libraries(path: &Path) -> Vec<PathBuf> {
+    let Ok(image) = image::Image::open(path) else { return Vec::new() };
+    let needed = needed::Needed::of(&image, &needed::library_path());
+    needed.libraries.into_iter().map(|library| library.path).collect()
+}
 
 /// All that was found.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod merge;
 mod report;
 mod run;
 mod shell;
+mod symbols;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,6 +42,7 @@ fn tables() -> Vec<&'static [Row]> {
         check::ROWS,
         limits::ROWS,
         doctor::ROWS,
+        symbols::ROWS,
         shell::ROWS,
         baseline::ROWS,
         config::ROWS,

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::sandbox::{HEAPTALLY, Sandbox, entries};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "report",
     "diff",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 11] = [
     "config",
     "demo",
     "doctor",
+    "symbols",
     "completions",
     "man",
 ];

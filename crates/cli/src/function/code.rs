@@ -1,0 +1,136 @@
+//! The code of a module, as its file has it.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+use object::elf::{FileHeader64, PF_X, PT_LOAD};
+use object::read::elf::{ElfFile, ProgramHeader as _};
+use object::{Endianness, Object as _, ObjectSection as _, ReadCache, SectionFlags};
+
+/// So many bytes of code are looked at in one module.
+const MAX_CODE_BYTES: u64 = 1 << 31;
+
+/// A jump that is encoded in an instruction, not a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Branch {
+    /// Where it goes.
+    pub(crate) target: u64,
+    /// Where it is.
+    pub(crate) source: u64,
+}
+
+/// Code by its address in the file (SVMA).
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// Start and bytes of each part, in order.
+    parts: Vec<(u64, Vec<u8>)>,
+    /// Where functions and other symbols of code begin, in order.
+    starts: Vec<u64>,
+    branches: OnceLock<Vec<Branch>>,
+}
+
+impl Code {
+    /// Reads the executable sections of a file, or its executable segments where it has no sections. `starts`: where its
+    /// functions begin.
+    pub(crate) fn read(path: &Path, starts: impl IntoIterator<Item = u64>) -> io::Result<Self> {
+        let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let file = File::open(path)?;
+        let cache = ReadCache::new(file.try_clone()?);
+        let elf = ElfFile::<FileHeader64<Endianness>, _>::parse(&cache).map_err(invalid)?;
+        let mut ranges: Vec<(u64, u64, u64)> = Vec::new();
+        for section in elf.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if sh_flags & object::elf::SHF_EXECINSTR == object::elf::SHF_EXECINSTR
+                && let Some((offset, size)) = section.file_range()
+            {
+                ranges.push((section.address(), offset, size));
+            }
+        }
+        if ranges.is_empty() {
+            let endian = Endianness::Little;
+            for header in elf.elf_program_headers() {
+                if header.p_type(endian) == PT_LOAD && header.p_flags(endian) & PF_X == PF_X {
+                    ranges.push((header.p_vaddr(endian), header.p_offset(endian), header.p_filesz(endian)));
+                }
+            }
+        }
+        ranges.sort_unstable();
+        let length = file.metadata()?.len();
+        let mut left = MAX_CODE_BYTES;
+        let mut parts = Vec::new();
+        for (address, offset, size) in ranges {
+            let size = size.min(left).min(length.saturating_sub(offset));
+            left -= size;
+            let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+            file.read_exact_at(&mut bytes, offset)?;
+            parts.push((address, bytes));
+        }
+        Ok(Self::new(parts, starts))
+    }
+
+    /// Of parts that are at hand.
+    pub(crate) fn new(parts: Vec<(u64, Vec<u8>)>, starts: impl IntoIterator<Item = u64>) -> Self {
+        let starts: BTreeSet<u64> = starts.into_iter().collect();
+        Self { parts, starts: starts.into_iter().collect(), branches: OnceLock::new() }
+    }
+
+    /// The bytes from an address to the end of its part; none where there is no code.
+    pub(crate) fn from(&self, address: u64) -> &[u8] {
+        let after = self.parts.partition_point(|(start, _)| *start <= address);
+        let part = after.checked_sub(1).and_then(|index| self.parts.get(index));
+        part.and_then(|(start, bytes)| bytes.get(usize::try_from(address - start).ok()?..))
+            .unwrap_or_default()
+    }
+
+    /// Where the next function behind an address begins.
+    pub(crate) fn next_start(&self, address: u64) -> Option<u64> {
+        self.starts.get(self.starts.partition_point(|start| *start <= address)).copied()
+    }
+
+    /// The jumps that go to an address in a range.
+    pub(crate) fn branches_into(&self, from: u64, to: u64) -> &[Branch] {
+        let all = self.branches.get_or_init(|| self.sweep());
+        let first = all.partition_point(|branch| branch.target < from);
+        let last = all.partition_point(|branch| branch.target < to);
+        all.get(first..last).unwrap_or_default()
+    }
+
+    /// All jumps, in order of their targets. Decoding starts anew with each function, so that data between two of them
+    /// misleads nobody.
+    fn sweep(&self) -> Vec<Branch> {
+        let mut found = Vec::new();
+        for (start, bytes) in &self.parts {
+            let end = start + bytes.len() as u64;
+            let mut at = *start;
+            while at < end {
+                let next = self.next_start(at).map_or(end, |next| next.min(end));
+                let range =
+                    usize::try_from(at - start).unwrap_or(0)..usize::try_from(next - start).unwrap_or(0);
+                sweep_function(bytes.get(range).unwrap_or_default(), at, &mut found);
+                at = next;
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+fn sweep_function(bytes: &[u8], start: u64, found: &mut Vec<Branch>) {
+    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        let is_jump = matches!(
+            instruction.flow_control(),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::XbeginXabortXend
+        );
+        if is_jump && instruction.mnemonic() != Mnemonic::INVALID && instruction.near_branch_target() != 0 {
+            found.push(Branch { target: instruction.near_branch_target(), source: instruction.ip() });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Which functions may have been meant.
+
+use heaptally_symbolize::ListedFunction;
+
+use super::pattern::names;
+
+/// So many are named.
+const MOST: usize = 5;
+/// Names less alike than this are not worth a look.
+const LEAST: f64 = 0.7;
+
+/// The names that are nearest to a text, the nearest first.
+pub(crate) fn nearest<'a>(
+    text: &str,
+    functions: impl IntoIterator<Item = &'a ListedFunction>,
+) -> Vec<String> {
+    let wanted = text.to_lowercase();
+    let mut found: Vec<(f64, String)> = Vec::new();
+    for function in functions {
+        for name in names(function) {
+            let lower = name.to_lowercase();
+            let last = lower.rsplit("::").next().unwrap_or(&lower);
+            let last = last.split(['(', '<']).next().unwrap_or(last);
+            let likeness = if wanted.len() >= 3 && lower.contains(&wanted) {
+                1.0 + 1.0 / (lower.len() as f64)
+            } else {
+                strsim::jaro_winkler(&wanted, &lower)
+                    .max(strsim::normalized_damerau_levenshtein(&wanted, last))
+            };
+            if likeness >= LEAST {
+                found.push((likeness, name));
+            }
+        }
+    }
+    found.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    found.dedup_by(|left, right| left.1 == right.1);
+    found.truncate(MOST);
+    found.into_iter().map(|(_, name)| name).collect()
+}

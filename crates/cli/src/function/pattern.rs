@@ -1,0 +1,246 @@
+//! What a user names functions by.
+//!
+//! | pattern | fits |
+//! |---|---|
+//! | `re:REGEX` | functions of whose name any part fits |
+//! | `FILE:LINE` | the function in `FILE` (a path's tail) whose declaration is nearest at or above the line |
+//! | with `*` | functions whose whole name fits, where no name is the text itself |
+//! | else | the name as reports print it, or the mangled one; without parameters, and without generic arguments |
+//!
+//! Of the last kind the most exact one that is there decides: `parse(int)` before `parse` before `parse<int>`.
+
+use heaptally_symbolize::{ListedFunction, demangle, without_clone_suffix};
+use regex::Regex;
+
+/// A pattern of the command line.
+#[derive(Clone, Debug)]
+pub(crate) enum Pattern {
+    /// A name, or one with `*`.
+    Name(String),
+    /// `re:REGEX`
+    Regex(Regex),
+    /// `FILE:LINE`
+    Line(String, u32),
+}
+
+impl Pattern {
+    /// Reads a pattern. The error says why it is none.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("it names no function".to_owned());
+        }
+        if let Some(pattern) = text.strip_prefix("re:") {
+            return Regex::new(pattern).map(Self::Regex).map_err(|error| error.to_string());
+        }
+        if let Some((file, line)) = text.rsplit_once(':')
+            && !file.is_empty()
+            && !file.ends_with(':')
+            && let Ok(line) = line.parse::<u32>()
+        {
+            return Ok(Self::Line(file.to_owned(), line));
+        }
+        Ok(Self::Name(text.to_owned()))
+    }
+
+    /// The functions that fit, as indices.
+    pub(crate) fn find(&self, functions: &[ListedFunction]) -> Vec<usize> {
+        let all = |fits: &dyn Fn(&ListedFunction) -> bool| -> Vec<usize> {
+            functions
+                .iter()
+                .enumerate()
+                .filter(|(_, function)| fits(function))
+                .map(|(index, _)| index)
+                .collect()
+        };
+        match self {
+            Self::Regex(regex) => all(&|function| {
+                regex.is_match(&function.name)
+                    || function.system_names.iter().any(|name| regex.is_match(name))
+            }),
+            Self::Line(file, line) => at_line(functions, file, *line),
+            Self::Name(name) => {
+                let exact = [
+                    all(&|function| {
+                        function.name == *name || function.system_names.iter().any(|own| own == name)
+                    }),
+                    all(&|function| names(function).iter().any(|own| own == name)),
+                    all(&|function| {
+                        names(function).iter().any(|own| without_parameters(own) == name.as_str())
+                    }),
+                    all(&|function| {
+                        names(function).iter().any(|own| without_generics(without_parameters(own)) == *name)
+                    }),
+                ];
+                let found = exact.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+                if !found.is_empty() || !name.contains('*') {
+                    return found;
+                }
+                let whole = name.split('*').map(regex::escape).collect::<Vec<_>>().join(".*");
+                match Regex::new(&format!("^(?s:{whole})$")) {
+                    Ok(regex) => all(&|function| {
+                        names(function)
+                            .iter()
+                            .chain(&function.system_names)
+                            .any(|own| regex.is_match(own) || regex.is_match(without_parameters(own)))
+                    }),
+                    Err(_) => Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+/// The names of a function and its aliases for people, without what compilers append to copies.
+pub(crate) fn names(function: &ListedFunction) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, system_name) in function.system_names.iter().enumerate() {
+        let (base, suffix) = without_clone_suffix(system_name);
+        let is_whole = index == 0 && suffix.is_empty();
+        names.push(if is_whole { function.name.clone() } else { demangle(base) });
+    }
+    names
+}
+
+/// Whether it is a part of a function that is not entered by a call.
+pub(crate) fn is_part(function: &ListedFunction) -> bool {
+    !function.system_names.is_empty()
+        && function.system_names.iter().all(|name| {
+            let (_, suffix) = without_clone_suffix(name);
+            suffix.split('.').any(|word| matches!(word, "cold" | "part"))
+        })
+}
+
+fn at_line(functions: &[ListedFunction], file: &str, line: u32) -> Vec<usize> {
+    let is_there = |function: &&ListedFunction| {
+        function.line != 0
+            && function.line <= line
+            && function.file.strip_suffix(file).is_some_and(|head| head.is_empty() || head.ends_with('/'))
+    };
+    let nearest = functions.iter().filter(is_there).map(|function| function.line).max();
+    let fits = |function: &ListedFunction| is_there(&function) && Some(function.line) == nearest;
+    functions.iter().enumerate().filter(|(_, function)| fits(function)).map(|(index, _)| index).collect()
+}
+
+/// A name of C++ without its parameters; another name as it is.
+fn without_parameters(name: &str) -> &str {
+    let trimmed = name.trim_end_matches(" const").trim_end_matches(" volatile").trim_end_matches(['&', ' ']);
+    if !trimmed.ends_with(')') {
+        return name;
+    }
+    let mut depth = 0_usize;
+    for (at, character) in trimmed.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => {
+                depth = depth.saturating_sub(1);
+                let is_name =
+                    at > 0 && !trimmed[..at].ends_with("operator") && !trimmed[..at].ends_with("::");
+                if depth == 0 {
+                    return if is_name { &trimmed[..at] } else { name };
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+/// A name without the generic arguments at its end.
+fn without_generics(name: &str) -> String {
+    if !name.ends_with('>') || name.contains("operator") {
+        return name.to_owned();
+    }
+    let mut depth = 0_usize;
+    for (at, character) in name.char_indices().rev() {
+        match character {
+            '>' => depth += 1,
+            '<' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return name[..at].trim_end_matches("::").to_owned();
+                }
+            }
+            _ => {}
+        }
+    }
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(system_name: &str, file: &str, line: u32) -> ListedFunction {
+        ListedFunction {
+            name: demangle(system_name),
+            system_names: vec![system_name.to_owned()],
+            file: file.to_owned(),
+            line,
+            ..ListedFunction::default()
+        }
+    }
+
+    fn all() -> Vec<ListedFunction> {
+        vec![
+            function("parse", "/src/a.c", 10),
+            function("_Z5parsei", "/src/b.cc", 20),
+            function("_Z3fooIiEvT_", "/src/b.cc", 30),
+            function("_Z3fooIdEvT_", "/src/b.cc", 30),
+            function("_ZNK1A3getEv", "/src/b.cc", 40),
+            function("_ZNK1AclEv", "/src/b.cc", 50),
+            function("_ZN4demo5parse17h0123456789abcdefE", "/src/c.rs", 3),
+            function("_Z4bodyi.constprop.0", "/src/b.cc", 60),
+            function("_Z4bodyi.cold", "", 0),
+        ]
+    }
+
+    #[track_caller]
+    fn finds(pattern: &str, expected: &[usize]) {
+        assert_eq!(Pattern::parse(pattern).unwrap().find(&all()), expected, "{pattern}");
+    }
+
+    #[test]
+    fn names_as_people_and_files_have_them() {
+        finds("parse", &[0]);
+        finds("parse(int)", &[1]);
+        finds("_Z5parsei", &[1]);
+        finds("demo::parse", &[6]);
+        finds("A::get", &[4]);
+        finds("A::get() const", &[4]);
+        finds("A::operator()", &[5]);
+        finds("body(int)", &[7, 8]);
+        finds("body", &[7, 8]);
+        finds("nothing", &[]);
+    }
+
+    #[test]
+    fn all_instances_of_a_template() {
+        finds("foo", &[2, 3]);
+        finds("foo<int>", &[2]);
+    }
+
+    #[test]
+    fn globs_and_regular_expressions() {
+        finds("*parse*", &[0, 1, 6]);
+        finds("demo::*", &[6]);
+        finds("re:^parse", &[0, 1]);
+        assert!(Pattern::parse("re:(").is_err());
+        assert!(Pattern::parse("").is_err());
+    }
+
+    #[test]
+    fn a_line_belongs_to_the_declaration_above_it() {
+        finds("b.cc:29", &[1]);
+        finds("src/b.cc:35", &[2, 3]);
+        finds("b.cc:19", &[]);
+        finds("c.cc:3", &[]);
+        assert!(matches!(Pattern::parse("a::1").unwrap(), Pattern::Name(_)));
+    }
+
+    #[test]
+    fn parts_are_no_entries() {
+        let parts: Vec<bool> = all().iter().map(is_part).collect();
+        assert_eq!(parts.iter().filter(|part| **part).count(), 1);
+        assert!(parts[8]);
+    }
+}
