@@ -21,7 +21,7 @@ const USAGE: &str = "usage: cargo xtask fuzz [--seconds N] [TARGET…]";
 /// A target's name, and its longest input in bytes.
 type Target = (&'static str, u32);
 
-const TARGETS: [Target; 18] = [
+const TARGETS: [Target; 20] = [
     ("profile_read", 16 << 10),
     ("profile_message", 16 << 10),
     ("profile_model", 8 << 10),
@@ -39,6 +39,8 @@ const TARGETS: [Target; 18] = [
     ("symbolize", 32 << 10),
     ("program", 32 << 10),
     ("rules", 4 << 10),
+    ("limits", 4 << 10),
+    ("threshold", 4 << 10),
     ("demangle", 4 << 10),
 ];
 

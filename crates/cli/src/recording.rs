@@ -68,6 +68,11 @@ pub(crate) struct RecordingArgs {
 }
 
 impl RecordingArgs {
+    /// Whether any of them was given.
+    pub(crate) fn is_stated(&self) -> bool {
+        self.repeat > 1 || self.follow_children || self.no_lifetimes || self.segment_dir.is_some()
+    }
+
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
     pub(crate) fn recording(&self, program: &[OsString]) -> Recording {
         Recording {

@@ -9,6 +9,8 @@
 //!
 //! Names are data: they are escaped in commands, and the text stands where commands are not looked for.
 
+use std::collections::HashSet;
+
 use heaptally_profile::check::Verdict;
 use heaptally_profile::limit::Origin;
 
@@ -29,9 +31,12 @@ pub fn check_github(
     let options = Options { color: false, width: None, ..options.clone() };
     let mut out = String::new();
     let statements = statements(verdict, &options, is_strict);
+    let mut marked = HashSet::new();
     for level in [Level::Error, Level::Warning] {
         let of_level = statements.iter().filter(|statement| statement.level == level);
-        for command in of_level.flat_map(commands).take(MOST) {
+        // A line that breaks several limits is marked once, by the gravest.
+        let commands = of_level.flat_map(commands);
+        for (_, command) in commands.filter(|(at, _)| at.is_none() || marked.insert(at.clone())).take(MOST) {
             out.push_str(&command);
         }
     }
@@ -41,21 +46,25 @@ pub fn check_github(
     out
 }
 
+type Mark = ((String, u32), Option<String>);
+
 /// A word that does not occur in the text, so that nothing in it makes GitHub look for commands again.
 fn token(text: &str) -> String {
     let is_new = |token: &String| !text.contains(token.as_str());
     (0..).map(|number| format!("heaptally-{number}-text")).find(is_new).unwrap_or_default()
 }
 
-fn commands(statement: &Statement) -> Vec<String> {
+/// The commands, those of stacks with the line and window that they mark.
+fn commands(statement: &Statement) -> Vec<(Option<Mark>, String)> {
     let title = format!("heaptally: {}", statement.rule);
     if statement.sites.is_empty() {
-        return vec![command(statement.level, limit(statement), &title, &statement.text())];
+        return vec![(None, command(statement.level, limit(statement), &title, &statement.text()))];
     }
     let of_site = |site: &crate::verdict::Site| {
         let place = site.own.clone().or_else(|| limit(statement));
         let message = format!("{}: {}\n{}", site.amount, site.text(), statement.text());
-        command(statement.level, place, &title, &message)
+        let mark = site.own.clone().map(|place| (place, statement.window.clone()));
+        (mark, command(statement.level, place, &title, &message))
     };
     statement.sites.iter().map(of_site).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Options;
 use crate::escape::escape_json;
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::Fingerprints;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// Where a problem is that has no place: it must have one.
@@ -18,18 +18,19 @@ const NOWHERE: &str = "heaptally";
 pub fn check_gitlab(verdict: &Verdict<'_>, options: &Options, is_strict: bool) -> String {
     let statements = statements(verdict, options, is_strict);
     let grave = statements.iter().filter(|statement| statement.level != Level::Note);
-    let problems: Vec<Value> = grave.flat_map(problems).collect();
+    let mut prints = Fingerprints::default();
+    let problems: Vec<Value> = grave.flat_map(|statement| problems(statement, &mut prints)).collect();
     format!("{}\n", escape_json(&Value::from(problems).to_string()))
 }
 
-fn problems(statement: &Statement) -> Vec<Value> {
+fn problems(statement: &Statement, prints: &mut Fingerprints) -> Vec<Value> {
     match statement.sites.is_empty() {
-        true => vec![problem(statement, None)],
-        false => statement.sites.iter().map(|site| problem(statement, Some(site))).collect(),
+        true => vec![problem(statement, None, prints)],
+        false => statement.sites.iter().map(|site| problem(statement, Some(site), prints)).collect(),
     }
 }
 
-fn problem(statement: &Statement, site: Option<&Site>) -> Value {
+fn problem(statement: &Statement, site: Option<&Site>, prints: &mut Fingerprints) -> Value {
     let limit = match &statement.origin {
         Some(Origin::File { path, line }) => Some((path.to_string(), *line)),
         _ => None,
@@ -43,7 +44,7 @@ fn problem(statement: &Statement, site: Option<&Site>) -> Value {
     json!({
         "description": description,
         "check_name": format!("heaptally-{}", statement.rule),
-        "fingerprint": fingerprint(statement, site),
+        "fingerprint": prints.next(statement, site),
         "severity": if statement.level == Level::Error { "major" } else { "minor" },
         "location": { "path": path, "lines": { "begin": line.max(1) } },
     })

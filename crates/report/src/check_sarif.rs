@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Options;
 use crate::escape::escape_json;
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::Fingerprints;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// The rules, with what they are about.
@@ -53,7 +53,9 @@ pub fn check_sarif(verdict: &Verdict<'_>, options: &Options, is_strict: bool, ve
         .chain([&COVERAGE])
         .map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } }))
         .collect();
-    let results: Vec<Value> = statements.iter().flat_map(results).collect();
+    let mut prints = Fingerprints::default();
+    let results: Vec<Value> =
+        statements.iter().flat_map(|statement| results(statement, &mut prints)).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -67,14 +69,14 @@ pub fn check_sarif(verdict: &Verdict<'_>, options: &Options, is_strict: bool, ve
     format!("{}\n", escape_json(&log.to_string()))
 }
 
-fn results(statement: &Statement) -> Vec<Value> {
+fn results(statement: &Statement, prints: &mut Fingerprints) -> Vec<Value> {
     match statement.sites.is_empty() {
-        true => vec![result(statement, None)],
-        false => statement.sites.iter().map(|site| result(statement, Some(site))).collect(),
+        true => vec![result(statement, None, prints)],
+        false => statement.sites.iter().map(|site| result(statement, Some(site), prints)).collect(),
     }
 }
 
-fn result(statement: &Statement, site: Option<&Site>) -> Value {
+fn result(statement: &Statement, site: Option<&Site>, prints: &mut Fingerprints) -> Value {
     let message = match site {
         Some(site) => format!("{}: {}. {}", site.amount, site.text(), statement.text()),
         None => statement.text(),
@@ -90,7 +92,7 @@ fn result(statement: &Statement, site: Option<&Site>) -> Value {
         "ruleIndex": rule,
         "level": level,
         "message": { "text": message },
-        "partialFingerprints": { "heaptally/v1": fingerprint(statement, site) },
+        "partialFingerprints": { "heaptally/v1": prints.next(statement, site) },
     });
     let limit = match &statement.origin {
         Some(Origin::File { path, line }) => Some(physical(path, *line)),

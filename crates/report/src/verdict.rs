@@ -45,6 +45,8 @@ pub(crate) struct Statement {
     pub(crate) origin: Option<Origin>,
     /// The guilty stacks, the most important first.
     pub(crate) sites: Vec<Site>,
+    /// Of which count, if it is of one.
+    pub(crate) count: Option<(Metric, Per)>,
 }
 
 /// A guilty stack by its call site.
@@ -73,6 +75,11 @@ impl Level {
 }
 
 impl Statement {
+    /// Whether it is of a count that tables of stacks have no column for.
+    pub(crate) fn has_no_column(&self) -> bool {
+        self.count.is_some_and(|(metric, _)| !matches!(metric, Metric::Allocs | Metric::Bytes))
+    }
+
     /// The message with where the limit stands.
     pub(crate) fn text(&self) -> String {
         match &self.origin {
@@ -318,6 +325,7 @@ impl<'a, 'p> Teller<'a, 'p> {
             message: format!("window {}: {message}", self.window(finding.window)),
             origin: Some(finding.origin.clone()),
             sites: finding.guilty.iter().filter_map(|guilty| self.site(finding, *guilty)).collect(),
+            count: Some((finding.metric, finding.per)),
         }
     }
 
@@ -503,7 +511,15 @@ impl<'a, 'p> Teller<'a, 'p> {
         if is_strict && note.fails_strict() {
             level = Level::Error;
         }
-        Statement { level, rule, window: of_window, message, origin: stands_at, sites: Vec::new() }
+        Statement {
+            level,
+            rule,
+            window: of_window,
+            message,
+            origin: stands_at,
+            sites: Vec::new(),
+            count: None,
+        }
     }
 }
 
@@ -595,5 +611,6 @@ fn unmeasured(unmeasured: &Unmeasured) -> Statement {
         message,
         origin,
         sites: Vec::new(),
+        count: None,
     }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod form;
 pub(crate) mod limits_file;
+pub(crate) mod record;
 pub(crate) mod self_test;

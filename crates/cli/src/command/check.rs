@@ -12,19 +12,16 @@ use heaptally_profile::diff::DiffOptions;
 use heaptally_profile::limit::{Amount, Date, Limits, Origin, Rate, Severity};
 use heaptally_profile::merge::merge;
 use heaptally_profile::model::Profile;
-use heaptally_profile::pprof;
 use heaptally_report::Options;
-use heaptally_report::summary::summary;
 use heaptally_report::text::check::is_long;
 
-use crate::baseline::{forget, mark_stale, read, resolve};
+use crate::baseline::{read, resolve};
 use crate::check::form::{Copy, Form, append, copy, write};
+use crate::check::record::{Checked, RecordArgs};
 use crate::check::{limits_file, self_test};
 use crate::config::settings;
 use crate::exit::{Failure, IMPROVEMENT, REGRESSION, UNREADABLE, USAGE};
 use crate::message::{self, quote};
-use crate::output::{Content, Output};
-use crate::recording::{Recording, record};
 use crate::selection::{SelectionArgs, project};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
 
@@ -60,7 +57,7 @@ pub(crate) struct Check {
     selection: SelectionArgs,
     #[command(flatten)]
     print: PrintArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Recording a program")]
     record: RecordArgs,
     /// Add a regression to each window and check that: passes if the check fails, and says which windows nothing guards.
     #[arg(long)]
@@ -132,26 +129,6 @@ struct PrintArgs {
     width: Option<usize>,
 }
 
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Recording a program")]
-struct RecordArgs {
-    /// Run the program N times.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    repeat: u64,
-    /// Record child processes too.
-    #[arg(long)]
-    follow_children: bool,
-    /// Do not follow blocks after their allocation.
-    #[arg(long)]
-    no_lifetimes: bool,
-    /// Keep the shared segment in a file in this folder.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    segment_dir: Option<PathBuf>,
-    /// Write the profile of the program to FILE.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PerStack {
     /// They fail.
@@ -174,29 +151,40 @@ fn percent(text: &str) -> Result<Rate, String> {
     percent.ok_or_else(|| "takes percent, such as 0.5".to_owned())
 }
 
-/// What there is to check.
-enum Recorded {
-    Profile(Box<Profile>),
-    /// The program failed, with this code.
-    Failed(u8),
-}
-
 impl Check {
     /// Checks.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         self.check_usage()?;
         let limits = self.all_limits()?;
-        let base = self.base()?;
-        let change = match self.change()? {
-            Recorded::Profile(profile) => *profile,
-            Recorded::Failed(code) => return Ok(code),
+        let bases = self.bases()?;
+        let base = self.base(&bases)?;
+        let (checked, waiting) = match self.program.is_empty() {
+            true => (Checked::Profile(Box::new(self.profiles()?)), None),
+            false => self.record.record(&self.program, &bases, self.rules.accept_failed)?,
         };
+        let change = match checked {
+            Checked::Profile(profile) => *profile,
+            Checked::Failed(code) => return Ok(code),
+        };
+        let code = self.judge(change, base, &limits);
+        if let Some(waiting) = waiting {
+            let passed = matches!(code, Ok(0 | IMPROVEMENT));
+            let why = match &code {
+                Ok(_) => "the check failed".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            waiting.end(passed, &why)?;
+        }
+        code
+    }
+
+    fn judge(&self, change: Profile, base: Option<Profile>, limits: &Limits) -> anyhow::Result<u8> {
         let options = self.check_options(&change, base.as_ref())?;
         if self.self_test {
-            return self.test_itself(&change, base, &limits, &options);
+            return self.test_itself(&change, base, limits, &options);
         }
-        let subject = Subject::new(change, base, &limits, &options);
-        let verdict = check(&subject, &limits, &options);
+        let subject = Subject::new(change, base, limits, &options);
+        let verdict = check(&subject, limits, &options);
         self.tell(&verdict, &options)?;
         let code = self.code(verdict.outcome(self.rules.strict));
         // PERF: as for a report: the process ends anyway.
@@ -216,15 +204,10 @@ impl Check {
                  give a profile with --baseline, or a file with --limits, which `heaptally limits update` writes",
             );
         }
-        let record = &self.record;
-        let is_recording = record.repeat > 1
-            || record.follow_children
-            || record.no_lifetimes
-            || record.segment_dir.is_some()
-            || record.output.is_some();
-        if self.program.is_empty() && is_recording {
+        if self.program.is_empty() && self.record.is_stated() {
             return refuse(
-                "--repeat, --follow-children, --no-lifetimes, --segment-dir and -o are for a program behind --\nleave them out",
+                "--repeat, --follow-children, --no-lifetimes, --segment-dir, --save-baseline and -o are for a program behind \
+                 --\nleave them out",
             );
         }
         Ok(())
@@ -237,83 +220,19 @@ impl Check {
         Ok(limits)
     }
 
-    fn base(&self) -> anyhow::Result<Option<Profile>> {
-        let files = self.baseline.iter().map(|name| resolve(name, settings()));
-        let files = files.collect::<anyhow::Result<Vec<PathBuf>>>()?;
-        let mut profiles = Vec::new();
-        for file in &files {
-            profiles.push(read(file)?);
-        }
-        if profiles.is_empty() { Ok(None) } else { Ok(Some(together(profiles, "baselines")?)) }
+    /// The files of the baselines.
+    fn bases(&self) -> anyhow::Result<Vec<PathBuf>> {
+        self.baseline.iter().map(|name| resolve(name, settings())).collect()
     }
 
-    fn change(&self) -> Result<Recorded, Failure> {
-        if self.program.is_empty() {
-            let profiles = self.change.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-            return Ok(Recorded::Profile(Box::new(together(profiles, "profiles")?)));
-        }
-        // A check has no codes of a recorder's: what was not recorded was not measured.
-        let unmeasured = |failure: Failure| Failure::new(UNREADABLE, failure.message);
-        let output = self.record.output.as_deref().map(|file| Output::prepare(file, Content::Profile));
-        let output = output.transpose().map_err(unmeasured)?;
-        let recording = Recording {
-            program: self.program.clone(),
-            no_lifetimes: self.record.no_lifetimes,
-            segment_dir: self.record.segment_dir.clone(),
-            repeat: self.record.repeat,
-            follow_children: self.record.follow_children,
-            shows_progress: true,
-            ..Recording::default()
-        };
-        let recorded = record(&recording).and_then(|mut recorded| match recorded.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(recorded),
-        });
-        let file = output.as_ref().filter(|output| output.is_file()).map(|output| output.path().to_owned());
-        let mut recorded = recorded.map_err(|mut failure| {
-            // What stands there is of an earlier run.
-            if let Some(Err(error)) =
-                file.as_ref().map(|file| mark_stale(file, &self.program, &failure.message))
-            {
-                failure.message.push_str(&format!("\n{} is of an earlier run: {error}", self.shown_output()));
-            }
-            unmeasured(failure)
-        })?;
-        recorded.profile.merge_children().map_err(|error| {
-            Failure::new(
-                UNREADABLE,
-                format!("the processes cannot be put together: {error}\nleave out --follow-children"),
-            )
-        })?;
-        if let Some(output) = output {
-            output.write(&pprof::write(&recorded.profile)).map_err(unmeasured)?;
-            if let Some(Err(error)) = file.as_ref().map(|file| forget(file)) {
-                return Err(Failure::new(
-                    UNREADABLE,
-                    format!(
-                        "{} is new, and the mark that it is not cannot be removed: {error}\nremove the mark",
-                        self.shown_output()
-                    ),
-                ));
-            }
-        }
-        let warnings = recorded.warnings.iter().map(|warning| format!("\nwarning: {warning}"));
-        message::print(&format!("{}{}", summary(&recorded.profile), warnings.collect::<String>()));
-        let code = match (recorded.end.code(), recorded.interrupted) {
-            (0, Some(signal)) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
-            (code, _) => code,
-        };
-        if code != 0 && !(self.rules.accept_failed && recorded.interrupted.is_none()) {
-            message::print(&format!(
-                "the program ended with {code}, so nothing was checked\n--accept-failed checks it all the same"
-            ));
-            return Ok(Recorded::Failed(code));
-        }
-        Ok(Recorded::Profile(Box::new(recorded.profile)))
+    fn base(&self, files: &[PathBuf]) -> Result<Option<Profile>, Failure> {
+        let profiles = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+        if profiles.is_empty() { Ok(None) } else { together(profiles, "baselines").map(Some) }
     }
 
-    fn shown_output(&self) -> String {
-        self.record.output.as_deref().map(quote).unwrap_or_default()
+    fn profiles(&self) -> Result<Profile, Failure> {
+        let profiles = self.change.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+        together(profiles, "profiles")
     }
 
     fn check_options(&self, change: &Profile, base: Option<&Profile>) -> Result<CheckOptions, Failure> {
@@ -384,7 +303,9 @@ impl Check {
         for copy in &self.print.write {
             write(&copy.file, &copy.form.of(verdict, &options, is_strict, None))?;
         }
-        if let Some(file) = env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) {
+        // A regression that was made up is nothing to tell.
+        let summary = env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty() && !self.self_test);
+        if let Some(file) = summary {
             let file = PathBuf::from(file);
             if let Err(error) = append(&file, &Form::Markdown.of(verdict, &options, is_strict, None)) {
                 message::print(&format!(

@@ -244,7 +244,7 @@ impl Show {
             told.push_str(&format!(
                 "{}: {}: ignored until {}: {} ({})\n",
                 escape(&ignore.origin.to_string()),
-                quote(&ignore.window.0),
+                quote(ignore.window.text()),
                 ignore.until,
                 escape(&stack.join(", ")),
                 escape(&ignore.reason)
@@ -308,5 +308,5 @@ fn of_gate(gate: &Gate) -> String {
         Severity::Soft => " (a warning)",
         Severity::Off => " (off)",
     };
-    format!("{}: {}: {what}{severity}\n", escape(&gate.origin.to_string()), quote(&gate.window.0))
+    format!("{}: {}: {what}{severity}\n", escape(&gate.origin.to_string()), quote(gate.window.text()))
 }

@@ -95,6 +95,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ("merge", "output", "the sum is named each time"),
     ("check", "json", "it is short for `format = \"json\"`"),
     ("check", "write", "its files are of one call"),
+    ("check", "save-baseline", "what is saved is replaced: that is asked for each time"),
     ("check", "output", "each program's profile has a name of its own"),
     ("check", "self-test", "it is another task"),
     ("limits update", "limits", "what is written is named each time"),

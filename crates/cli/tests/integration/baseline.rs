@@ -165,6 +165,43 @@ fn another_environment_is_a_note_or_an_error() {
 }
 
 #[test]
+fn a_check_that_fails_never_destroys_what_it_compares_with() {
+    let sandbox = Sandbox::new();
+    sandbox.call(["run", "--save-baseline", "main", "true"]).expect(0);
+    let old = fs::read(saved(&sandbox, "main.pb.gz")).unwrap();
+    let check = |program: &[&str]| {
+        let words = ["check", "--baseline", "main", "--save-baseline", "main", "--"];
+        sandbox.call(words.iter().chain(program))
+    };
+    sandbox.write("min.toml", "[window.process]\nallocs = { min = 1000000 }\n", 0o644);
+    let failures: [(&[&str], i32); 4] = [
+        (&["false"], 1),
+        (&["sh", "-c", "kill -9 $$"], 137),
+        (&["no-such-program"], 4),
+        (&["env", "-i", "sh", "-c", "exit 9"], 9),
+    ];
+    for (program, code) in failures {
+        check(program).expect(code).says(&["the baseline `main` was not replaced: "]);
+        assert_eq!(fs::read(saved(&sandbox, "main.pb.gz")).unwrap(), old, "{program:?}");
+        sandbox.call(["check", "true.pb.gz", "--baseline", "main"]).expect(0);
+    }
+    // A limit that is broken, and one that cannot be read.
+    let words =
+        ["check", "--baseline", "main", "--limits", "min.toml", "--save-baseline", "main", "--", "true"];
+    sandbox.call(words).expect(3).says(&["the baseline `main` was not replaced: the check failed"]);
+    sandbox.call(words.map(|word| if word == "min.toml" { "none.toml" } else { word })).expect(4);
+    assert_eq!(fs::read(saved(&sandbox, "main.pb.gz")).unwrap(), old);
+    // Of another name that is replaced after a check that fails, the old one is stale.
+    sandbox.call(["run", "--save-baseline", "other", "true"]).expect(0);
+    let words =
+        ["check", "--baseline", "main", "--limits", "min.toml", "--save-baseline", "other", "--", "true"];
+    sandbox.call(words).expect(3);
+    sandbox.call(["diff", "other", "main"]).expect(4).says(&["the baseline `other` is stale"]);
+    check(&["true"]).expect(0).says(&["saved as the baseline `main`"]);
+    sandbox.call(["diff", "main", "true.pb.gz"]).expect(0);
+}
+
+#[test]
 fn a_check_takes_names_and_refuses_what_is_stale() {
     let sandbox = Sandbox::new();
     sandbox.call(["run", "--save-baseline", "main", "true"]).expect(0);

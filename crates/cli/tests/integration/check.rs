@@ -62,6 +62,21 @@ fn d06_a_profile_is_no_regression_of_itself() {
     assert_eq!(outcome.expect(0).output, "passed: 10 limits in 2 windows\n");
 }
 
+/// Callers as other tools' files have them: the sum of what grew, and each of the two that did.
+#[test]
+fn d07_what_grows_below_a_caller_is_not_lost() {
+    let sandbox = sandbox();
+    sandbox.write("base.folded", "p;a 10\np;b 10\n", 0o644);
+    sandbox.write("change.folded", "p;a 30\np;b 30\n", 0o644);
+    let outcome = sandbox.call(["check", "./change.folded", "--baseline", "./base.folded"]);
+    let text = &outcome.expect(3).output;
+    assert!(text.contains("20 → 60 allocs (+40), may not grow"), "{text}");
+    assert!(text.contains("2 stacks grew, the most 10 → 30 allocs"), "{text}");
+    for site in ["+20", "from p"] {
+        assert_eq!(text.matches(site).count(), if site == "+20" { 3 } else { 2 }, "{site}: {text}");
+    }
+}
+
 #[test]
 fn d09_a_window_that_the_base_lacks_is_said() {
     let sandbox = sandbox();
@@ -175,8 +190,8 @@ fn d14_a_limit_holds_and_its_place_is_named() {
     assert!(!text.contains("window \"look up\": 3.00 allocs/iter, at most 11"), "{text}");
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("FAILED: 4.00 allocs/iter") && first.contains("demo::insert"), "{first}");
-    let source = include_str!("../../demo/src/main.rs");
-    let line = 1 + source.lines().position(|line| line.contains("settings.entry(")).unwrap();
+    let source = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/src/main.rs")).unwrap();
+    let line = source.lines().position(|line| line.contains("settings.entry(")).unwrap() + 1;
     assert!(first.ends_with(&format!("demo/src/main.rs:{line}")), "{first}");
 }
 
@@ -394,6 +409,40 @@ fn thresholds_of_package_benchmark_are_limits() {
     sandbox.call(["check", "demo.pb.gz", "--limits", "Thresholds"]).expect(0);
     let parse = fs::read_to_string(folder.join("Target.parse.p90.json")).unwrap();
     assert_eq!(parse, "{\n  \"mallocCountTotal\" : 12,\n  \"syscalls\" : 9\n}\n");
+}
+
+#[test]
+fn a_limit_of_what_the_table_does_not_show_names_its_stacks() {
+    let sandbox = sandbox();
+    let outcome = limited(&sandbox, "[window.parse]\nlive = 0.1\n");
+    let text = &outcome.expect(3).output;
+    // The profile's own report: 11 blocks of 100 iterations.
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("error: window")).unwrap();
+    assert!(lines[at].contains("live/iter, at most"), "{text}");
+    assert!(lines[at + 1].starts_with("  ") && lines[at + 1].contains("live/iter"), "{text}");
+    assert!(lines[at + 1].contains("demo::insert"), "{text}");
+}
+
+#[test]
+fn a_made_up_regression_is_no_summary() {
+    let sandbox = sandbox();
+    let mut command = sandbox.command(["check", "demo.pb.gz", "--baseline", "demo.pb.gz", "--self-test"]);
+    command.env("GITHUB_STEP_SUMMARY", sandbox.work("summary.md"));
+    crate::sandbox::outcome(&mut command).expect(0);
+    assert!(!sandbox.work("summary.md").exists());
+}
+
+#[test]
+fn a_line_is_annotated_once() {
+    let sandbox = sandbox();
+    edited(&sandbox, "base.pb.gz", |profile| profile.rows.clear());
+    let words = ["check", "demo.pb.gz", "--baseline", "base.pb.gz", "--format", "github"];
+    let text = &sandbox.call(words).expect(3).output.clone();
+    let marks: Vec<&str> = text.lines().filter(|line| line.starts_with("::error file=")).collect();
+    let places: std::collections::BTreeSet<&str> =
+        marks.iter().filter_map(|line| line.split_once(",title=")).map(|(place, _)| place).collect();
+    assert!(!marks.is_empty() && places.len() == marks.len(), "{text}");
 }
 
 #[test]

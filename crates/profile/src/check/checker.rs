@@ -267,7 +267,7 @@ impl Checker<'_> {
             said.push(&gate.window);
             verdict.notes.push(Note::UnusedLimit {
                 origin: gate.origin.clone(),
-                pattern: gate.window.0.clone(),
+                pattern: gate.window.text().to_owned(),
                 has_nearer: fits,
             });
         }

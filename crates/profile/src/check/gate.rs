@@ -19,7 +19,10 @@ pub(super) fn of_window(gates: &[Gate], name: &str, in_background: bool) -> (Vec
             .filter(|other| other.rule.group() == gate.rule.group());
         // Of equally near ones the first.
         let nearest = same.rev().max_by_key(|other| other.window.nearness());
-        nearest.is_some_and(|nearest| nearest.window == gate.window)
+        let is_as_near = |nearest: &Gate| {
+            nearest.window == gate.window || (nearest.window.is_name() && gate.window.is_name())
+        };
+        nearest.is_some_and(is_as_near)
     })
 }
 
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn the_nearest_pattern_holds() {
         let gate = |pattern: &str, rule: CountRule| Gate {
-            window: Pattern(pattern.into()),
+            window: Pattern::Glob(pattern.into()),
             origin: Origin::Default,
             rule: Rule::Count(rule),
             severity: Severity::Hard,

@@ -32,6 +32,10 @@ pub(super) fn of_count(compared: &Compared<'_>, at: WindowAt, metric: Metric, bo
         Metric::Allocs | Metric::Bytes => of_entries(pair, metric, is_up),
         _ => of_pairs(pair, metric, is_up),
     });
+    // Call sites whose runs overlap are no entries of a diff, but they are what there is.
+    if let (true, Some(pair)) = (guilty.is_empty(), compared.pair(at)) {
+        guilty = of_pairs(pair, metric, is_up);
+    }
     if guilty.is_empty() && is_up {
         guilty = largest(compared, at, metric);
     }

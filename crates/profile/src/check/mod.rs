@@ -98,13 +98,13 @@ impl Default for CheckOptions {
 /// more bytes; stacks likewise, as `stacks` says.
 pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<Gate> {
     let count = |metric, amount, severity, origin: &Origin| Gate {
-        window: Pattern("*".into()),
+        window: Pattern::Glob("*".into()),
         origin: origin.clone(),
         rule: Rule::Count(CountRule { metric, per: Per::Iteration, bound: Bound::Grow, amount }),
         severity,
     };
     let stack = |what, severity| Gate {
-        window: Pattern("*".into()),
+        window: Pattern::Glob("*".into()),
         origin: stacks.1.clone(),
         rule: Rule::Stack(StackRule { what, under: Vec::new(), root: Vec::new() }),
         severity,

@@ -74,9 +74,14 @@ pub struct Limits {
     pub cut: Option<Rate>,
 }
 
-/// A pattern for names of windows.
+/// Which windows are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(pub String);
+pub enum Pattern {
+    /// Those whose name fits; `*` stands for any run of characters.
+    Glob(String),
+    /// The one with this name as it is written in a file's name (see [`threshold::in_file_name`]).
+    FileName(String),
+}
 
 /// One limit.
 #[derive(Clone, Debug)]
@@ -228,17 +233,30 @@ pub struct Ignore {
 impl Pattern {
     /// Whether a window's name fits.
     pub fn fits(&self, name: &str) -> bool {
-        glob::matches(&self.0, name)
+        match self {
+            Self::Glob(pattern) => glob::matches(pattern, name),
+            Self::FileName(of_file) => threshold::in_file_name(of_file) == threshold::in_file_name(name),
+        }
+    }
+
+    /// It as it was written.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Glob(text) | Self::FileName(text) => text,
+        }
     }
 
     /// Whether it is a name and no pattern.
     pub fn is_name(&self) -> bool {
-        !self.0.contains('*')
+        match self {
+            Self::Glob(pattern) => !pattern.contains('*'),
+            Self::FileName(_) => true,
+        }
     }
 
     /// How near it is to the names that fit; greater is nearer.
     pub fn nearness(&self) -> (bool, usize) {
-        (self.is_name(), self.0.chars().filter(|character| *character != '*').count())
+        (self.is_name(), self.text().chars().filter(|character| *character != '*').count())
     }
 }
 
@@ -350,7 +368,7 @@ mod tests {
     fn the_nearest_pattern_says_whether_unstable_counts_are_judged() {
         let limits = Limits {
             unstable: [("*", false), ("parse*", true), ("parse", false), ("*", true)]
-                .map(|(pattern, answer)| (Pattern(pattern.into()), answer))
+                .map(|(pattern, answer)| (Pattern::Glob(pattern.into()), answer))
                 .to_vec(),
             ..Limits::default()
         };

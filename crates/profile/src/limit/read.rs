@@ -103,7 +103,7 @@ impl Reader<'_> {
     }
 
     fn window(&self, entry: Entry<'_>, limits: &mut Limits) -> Result<(), Error> {
-        let pattern = Pattern(entry.0.get().to_owned());
+        let pattern = Pattern::Glob(entry.0.get().to_owned());
         for inner in entries(self.table(entry, "a table of limits, such as allocs = 75")?) {
             match inner.0.get() {
                 "total" => {
@@ -289,7 +289,7 @@ impl Reader<'_> {
         };
         for table in tables {
             let mut ignore = Ignore {
-                window: Pattern("*".into()),
+                window: Pattern::Glob("*".into()),
                 stack: Vec::new(),
                 reason: String::new(),
                 until: Date { year: 0, month: 0, day: 0 },
@@ -301,7 +301,7 @@ impl Reader<'_> {
                     _ => self.wrong(inner, "a text"),
                 };
                 match inner.0.get() {
-                    "window" => ignore.window = Pattern(text()?),
+                    "window" => ignore.window = Pattern::Glob(text()?),
                     "stack" => ignore.stack = self.patterns(inner)?,
                     "reason" => ignore.reason = text()?,
                     "until" => match inner.1.as_datetime().and_then(|time| time.date) {
@@ -366,7 +366,7 @@ until = 2027-01-31
                 }
                 Rule::Stack(rule) => format!("{:?} under {}", rule.what, rule.under.len()),
             };
-            format!("{} {rule} {:?} {}", gate.window.0, gate.severity, gate.origin)
+            format!("{} {rule} {:?} {}", gate.window.text(), gate.severity, gate.origin)
         };
         limits.gates.iter().map(gate).collect()
     }

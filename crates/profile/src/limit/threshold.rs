@@ -3,31 +3,44 @@
 //! ```json
 //! {
 //!   "mallocCountTotal" : 75,
-//!   "memoryLeaked" : { "base" : 10, "tolerancePercentage" : 5 },
+//!   "mallocBytesCount" : { "base" : 4100, "tolerancePercentage" : 5 },
 //!   "syscalls" : 12
 //! }
 //! ```
 //!
 //! A threshold is a whole number; `base` with `tolerancePercentage`; `min` and `max`; or both of these, of which one has
-//! to hold: then the wider bounds do. The window is the one that is named as the benchmark. What is no count of
-//! allocations is kept as it is when the file is written.
+//! to hold: then the wider bounds do. The window is the one that is named as the benchmark, whose name has `_` for blanks
+//! and slashes in a file's name. When a file is written its numbers change and nothing else.
+//!
+//! | key | here |
+//! |---|---|
+//! | `mallocCountTotal` | `allocs` |
+//! | `mallocBytesCount` | `bytes` |
+//! | `mallocFreeDelta` | `live`; package-benchmark also takes off what is freed of blocks from before |
+//! | `memoryLeakedBytes` | `live_bytes`, likewise |
+//!
+//! All others are left alone, also `memoryLeaked` and `allocatedResidentMemory`, which are what its own allocator holds
+//! resident. The keys, and the forms of a threshold, are those of package-benchmark's sources (`BenchmarkMetric.swift`,
+//! `BenchmarkThresholds.swift`; with jemalloc the first one alone, with its malloc interposer all four).
 
 use std::collections::BTreeMap;
+use std::ops::Range as Span;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::update::{Edit, Measured};
+use super::update::{Edit, Measured, spliced};
 use super::{Amount, Bound, CountRule, Gate, Limits, Metric, Origin, Pattern, Per, Rate, Rule, Severity};
 use crate::Error;
 
 /// How such a file's name ends.
 pub const ENDING: &str = ".p90.json";
 /// The counts that are ours too.
-const METRICS: [(&str, Metric); 3] = [
+const METRICS: [(&str, Metric); 4] = [
     ("mallocCountTotal", Metric::Allocs),
     ("mallocBytesCount", Metric::Bytes),
-    ("memoryLeaked", Metric::Live),
+    ("mallocFreeDelta", Metric::Live),
+    ("memoryLeakedBytes", Metric::LiveBytes),
 ];
 
 /// A threshold that is no number.
@@ -49,6 +62,11 @@ pub fn benchmark(file_name: &str) -> Option<&str> {
     (!target.is_empty() && !benchmark.is_empty()).then_some(benchmark)
 }
 
+/// A benchmark's name as it stands in a file's name.
+pub fn in_file_name(benchmark: &str) -> String {
+    benchmark.replace(['/', ' '], "_")
+}
+
 /// The limits of a file. `path` is only put into their [`Origin`].
 ///
 /// # Errors
@@ -59,15 +77,14 @@ pub fn read(text: &str, benchmark: &str, path: &str) -> Result<Limits, Error> {
     for (key, metric) in METRICS {
         let Some(value) = metrics.get(key) else { continue };
         let (least, most) = bounds(key, value.get())?;
-        let line = text
-            .find(&format!("\"{key}\""))
-            .map_or(1, |at| text.get(..at).unwrap_or_default().matches('\n').count() + 1);
+        let before = span(text, value.get()).and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
         let origin = Origin::File { path: path.into(), line: u32::try_from(line).unwrap_or(u32::MAX) };
         for (bound, number) in [(Bound::Min, least), (Bound::Max, Some(most))] {
             let Some(number) = number else { continue };
             let rule = CountRule { metric, per: Per::Iteration, bound, amount: Amount::Exact(number) };
             limits.gates.push(Gate {
-                window: Pattern(benchmark.to_owned()),
+                window: Pattern::FileName(benchmark.to_owned()),
                 origin: origin.clone(),
                 rule: Rule::Count(rule),
                 severity: Severity::Hard,
@@ -110,6 +127,12 @@ fn bounds(key: &str, value: &str) -> Result<(Option<Rate>, Rate), Error> {
         }
         bounds.push((Rate::new(min, 1), Rate::new(max, 1)));
     }
+    if let [a, b] = bounds[..]
+        && (a.0 > b.1 || b.0 > a.1)
+    {
+        let reason = format!("{key} is {value}\nits two ranges have nothing in common: keep one of them");
+        return Err(Error::Threshold { reason });
+    }
     let least = bounds.iter().map(|(least, _)| *least).min();
     match bounds.iter().map(|(_, most)| *most).max() {
         Some(most) => Ok((least, most)),
@@ -117,8 +140,15 @@ fn bounds(key: &str, value: &str) -> Result<(Option<Rate>, Rate), Error> {
     }
 }
 
-/// The file with the numbers that were measured, in the form in which package-benchmark writes it; what else it holds
-/// stays. Without a text a new file. Of a range the tolerance stays, and the bounds move.
+/// Where a part of a text stands in it.
+fn span(text: &str, part: &str) -> Option<Span<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+    let span = start..start.checked_add(part.len())?;
+    (text.get(span.clone()) == Some(part)).then_some(span)
+}
+
+/// The file with the numbers that were measured; what else it holds stays as it is. Without a text a new file, in the form
+/// in which package-benchmark writes it. Of a range the tolerance stays, and the bounds move.
 ///
 /// # Errors
 /// [`Error::Threshold`] for what is not such a file.
@@ -128,42 +158,45 @@ pub fn update(
     measured: &[Measured],
     ratchet: bool,
 ) -> Result<(String, Vec<Edit>), Error> {
-    let mut values: BTreeMap<String, String> = parse(text.unwrap_or("{}"))?
-        .iter()
-        .map(|(key, value)| ((*key).clone(), value.get().to_owned()))
-        .collect();
+    let old = text.unwrap_or("{}");
+    let values = parse(old)?;
+    let window = Pattern::FileName(benchmark.to_owned());
+    let counts = || measured.iter().filter(|of| window.fits(&of.window)).flat_map(|of| &of.counts);
     let mut edits = Vec::new();
-    let counts = || measured.iter().filter(|of| of.window == benchmark).flat_map(|of| &of.counts);
+    let mut splices: Vec<(Span<usize>, String)> = Vec::new();
+    let mut added = Vec::new();
     for (key, metric) in METRICS {
-        let before = values.get(key).map(|text| bounds(key, text)).transpose()?.map(|(_, most)| most);
+        let value = values.get(key).map(|value| value.get());
+        let before = value.map(|value| bounds(key, value)).transpose()?.map(|(_, most)| most);
         let found = counts().filter(|(of, per, _)| (*of, *per) == (metric, Per::Iteration));
         let Some(rate) = found.map(|(.., rate)| *rate).max() else { continue };
         let after = rate.rounded_up(0);
-        let value = Rate::parse(&after).unwrap_or(rate);
-        let is_new = before.is_none();
-        if is_new && (metric != Metric::Allocs || text.is_some() || ratchet) {
+        let new = Rate::parse(&after).unwrap_or(rate);
+        if before.is_none() && (metric != Metric::Allocs || text.is_some() || ratchet) {
             continue;
         }
-        if before.is_some_and(|before| value == before || (ratchet && value > before)) {
+        if before.is_some_and(|before| new == before || (ratchet && new > before)) {
             continue;
         }
-        let new = match values.get(key).map(|text| serde_json::from_str::<Range>(text)) {
-            Some(Ok(range)) => moved(&range, &after),
-            _ => after.clone(),
-        };
-        values.insert(key.to_owned(), new);
+        match value {
+            Some(value) => {
+                let Some(span) = span(old, value) else { return refuse(key, value) };
+                let written = match serde_json::from_str::<Range>(value) {
+                    Ok(range) => moved(&range, &after),
+                    Err(_) => after.clone(),
+                };
+                splices.push((span, written));
+            }
+            None => added.push(format!("  \"{key}\" : {after}")),
+        }
         edits.push(Edit { window: benchmark.to_owned(), metric, per: Per::Iteration, before, after });
     }
-    if edits.is_empty()
-        && let Some(text) = text
-    {
-        return Ok((text.to_owned(), edits));
-    }
-    let lines: Vec<String> = values
-        .iter()
-        .map(|(key, value)| format!("  {} : {value}", serde_json::Value::from(key.as_str())))
-        .collect();
-    Ok((format!("{{\n{}\n}}\n", lines.join(",\n")), edits))
+    let new = match text {
+        Some(text) => spliced(text, splices),
+        // As Swift's encoder writes it: without a line feed at the end.
+        None => format!("{{\n{}\n}}", added.join(",\n")),
+    };
+    Ok((new, edits))
 }
 
 /// A range at another number.
@@ -232,6 +265,7 @@ mod tests {
             "{\"mallocCountTotal\":{\"min\":2,\"max\":1}}",
             "{\"mallocCountTotal\":1",
             "{\"mallocCountTotal\":{\"base\":1,\"tolerancePercentage\":101}}",
+            "{\"mallocCountTotal\":{\"base\":1,\"tolerancePercentage\":1,\"min\":5,\"max\":6}}",
         ] {
             let error = read(text, "b", "f").unwrap_err();
             assert!(error.to_string().starts_with("not a threshold file"), "{text}: {error}");
@@ -248,7 +282,40 @@ mod tests {
         let (lower, _) = update(Some(FILE), "Parse", &measured(70, 1), true).unwrap();
         assert_eq!(lower, FILE.replace(": 75", ": 70"));
         let (new, _) = update(None, "Parse", &measured(70, 1), false).unwrap();
-        assert_eq!(new, "{\n  \"mallocCountTotal\" : 70\n}\n");
+        assert_eq!(new, "{\n  \"mallocCountTotal\" : 70\n}");
+    }
+
+    #[test]
+    fn only_numbers_of_a_file_change() {
+        let text =
+            "{\"syscalls\":2,\n\n \"memoryLeaked\": 4096, \"mallocFreeDelta\" :3 ,\"mallocCountTotal\" : 75}";
+        let mut of = measured(70, 1);
+        of[0].counts.push((Metric::Live, Per::Iteration, Rate::new(1, 1)));
+        let (new, edits) = update(Some(text), "Parse", &of, true).unwrap();
+        assert_eq!(new, text.replace(": 75", ": 70").replace(":3", ":1"));
+        assert_eq!(edits.len(), 2);
+    }
+
+    #[test]
+    fn blanks_and_slashes_of_a_benchmark_are_no_part_of_a_files_name() {
+        let limits = read(r#"{"mallocCountTotal":3}"#, "look_up_a", "f").unwrap();
+        let window = &limits.gates[0].window;
+        assert!(window.fits("look up/a") && window.fits("look_up_a") && !window.fits("look-up/a"));
+        let star = read(r#"{"mallocCountTotal":3}"#, "a*", "f").unwrap();
+        assert!(star.gates[0].window.fits("a*") && !star.gates[0].window.fits("ab"));
+        let mut of = measured(70, 1);
+        of[0].window = "Parse a/b".into();
+        assert_eq!(update(Some(FILE), "Parse_a_b", &of, false).unwrap().1.len(), 1);
+    }
+
+    #[test]
+    fn what_is_resident_is_no_count_of_allocations() {
+        assert_eq!(limits(r#"{"memoryLeaked":3,"allocatedResidentMemory":4,"mallocCountSmall":5}"#), []);
+        let all = r#"{"memoryLeakedBytes":1,"mallocFreeDelta":2,"mallocBytesCount":3,"mallocCountTotal":4}"#;
+        let limits = read(all, "b", "f").unwrap();
+        let of = |gate: &Gate| gate.rule.group().unwrap().0;
+        let metrics: Vec<Metric> = limits.gates.iter().map(of).collect();
+        assert_eq!(metrics, [Metric::Allocs, Metric::Bytes, Metric::Live, Metric::LiveBytes]);
     }
 
     #[test]
@@ -257,7 +324,7 @@ mod tests {
         let (text, _) = update(Some(text), "Parse", &measured(80, 1), true).unwrap();
         assert_eq!(
             text,
-            "{\n  \"mallocCountTotal\" : { \"base\" : 80, \"tolerancePercentage\" : 4.5, \"min\" : 80, \"max\" : 80 }\n}\n"
+            r#"{"mallocCountTotal":{ "base" : 80, "tolerancePercentage" : 4.5, "min" : 80, "max" : 80 }}"#
         );
     }
 }

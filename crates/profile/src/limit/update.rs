@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml_edit::{Document, Item, TableLike};
 
 use super::read::read;
-use super::{Bound, Gate, Limits, Metric, Pattern, Per, Rate, Rule, Severity};
+use super::{Bound, Gate, Limits, Metric, Per, Rate, Rule, Severity};
 use crate::Error;
 
 /// What stands at the top of a new file.
@@ -114,7 +114,10 @@ pub fn update(text: &str, measured: &[Measured], how: &Update) -> Result<(String
 
 /// The number that a hard `max` of exactly this pattern states.
 fn stated(limits: &Limits, pattern: &str, what: (Metric, Per)) -> Option<Rate> {
-    limits.gates.iter().find_map(|gate| number(gate).filter(|_| gate.window.0 == pattern && is(gate, what)))
+    limits
+        .gates
+        .iter()
+        .find_map(|gate| number(gate).filter(|_| gate.window.text() == pattern && is(gate, what)))
 }
 
 fn is(gate: &Gate, what: (Metric, Per)) -> bool {
@@ -137,7 +140,7 @@ fn greatest(limits: &Limits, measured: &[Measured], pattern: &str, what: (Metric
     let is_nearest = |window: &str| {
         let fitting = limits.gates.iter().filter(|gate| is(gate, what) && gate.window.fits(window));
         let nearest = fitting.rev().max_by_key(|gate| gate.window.nearness());
-        nearest.is_some_and(|gate| gate.window.0 == pattern)
+        nearest.is_some_and(|gate| gate.window.text() == pattern)
     };
     let windows = measured.iter().filter(|window| is_nearest(&window.window));
     let counts = windows.flat_map(|window| &window.counts).filter(|(metric, per, _)| (*metric, *per) == what);
@@ -238,7 +241,7 @@ fn key(name: &str) -> String {
 }
 
 /// The text with its parts exchanged, which do not overlap. Of several at one place the first comes first.
-fn spliced(text: &str, mut splices: Vec<(Range<usize>, String)>) -> String {
+pub(super) fn spliced(text: &str, mut splices: Vec<(Range<usize>, String)>) -> String {
     splices.sort_by_key(|(span, _)| span.start);
     let mut out = String::with_capacity(text.len() + 64);
     let mut at = 0;
@@ -249,11 +252,6 @@ fn spliced(text: &str, mut splices: Vec<(Range<usize>, String)>) -> String {
     }
     out.push_str(text.get(at..).unwrap_or_default());
     out
-}
-
-/// For which windows a limits file has limits.
-pub fn has_limit(limits: &Limits, window: &str) -> bool {
-    limits.gates.iter().map(|gate| &gate.window).any(|pattern: &Pattern| pattern.fits(window))
 }
 
 #[cfg(test)]

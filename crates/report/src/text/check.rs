@@ -34,6 +34,8 @@ use crate::verdict::{Level, Statement, answer, of_pair, statements};
 pub const MOST_LINES: usize = 40;
 /// How many statements of it stand before the stacks.
 const MOST_STATEMENTS: usize = 12;
+/// How many stacks of one, where the table does not show the count.
+const MOST_SITES: usize = 3;
 
 /// A verdict. With `is_strict` notes that fail it are errors. With `brief` it takes [`MOST_LINES`] lines, and the name of
 /// the file with all of it is the last one.
@@ -88,6 +90,11 @@ impl Writer<'_, '_> {
     fn statements(&self, page: &mut Page, statements: &[&Statement]) {
         for statement in statements.iter().take(self.most) {
             page.line(&format!("{}: {}", statement.level.word(), statement.text()));
+            if statement.has_no_column() {
+                for site in statement.sites.iter().take(MOST_SITES) {
+                    page.line(&format!("  {}: {}", site.amount, site.text()));
+                }
+            }
         }
         if statements.len() > self.most {
             let more = (statements.len() - self.most) as u64;
@@ -117,6 +124,16 @@ impl Writer<'_, '_> {
             if guilty.iter().any(|guilty| !matches!(guilty, Guilty::Row(_))) {
                 guilty.retain(|guilty| !matches!(guilty, Guilty::Row(_)));
             }
+            let entries = self.verdict.compared.pair(at).map_or(&[][..], |window| &window.entries);
+            let shown: Vec<&Entry> = guilty
+                .iter()
+                .filter_map(|guilty| match guilty {
+                    Guilty::Entry(entry) => entries.get(*entry),
+                    _ => None,
+                })
+                .collect();
+            let is_shown = |pair: &usize| shown.iter().any(|entry| entry.pairs.contains(pair));
+            guilty.retain(|guilty| !matches!(guilty, Guilty::Pair(pair) if is_shown(pair)));
             page.line("");
             page.head(&format!("window {}", quote(self.verdict.compared.name(at))));
             self.changes(page, at, &guilty);

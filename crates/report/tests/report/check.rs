@@ -1,5 +1,7 @@
 //! Verdicts: text by snapshots, JSON against its schema, the forms of other tools by their own rules.
 
+use std::collections::BTreeSet;
+
 use heaptally_profile::check::{CheckOptions, Subject, Verdict, check, default_gates};
 use heaptally_profile::limit::read::read;
 use heaptally_profile::limit::{Amount, Date, Limits, Origin, Rate, Severity};
@@ -201,6 +203,10 @@ fn the_forms_of_ci_systems_keep_their_rules() {
     verdicts(|verdict| {
         let options = Options::default();
         let gitlab: Value = serde_json::from_str(&check_gitlab(verdict, &options, false)).expect("JSON");
+        let prints: Vec<&str> =
+            gitlab.as_array().expect("a list").iter().filter_map(|of| of["fingerprint"].as_str()).collect();
+        let unique: BTreeSet<&&str> = prints.iter().collect();
+        assert_eq!(unique.len(), prints.len(), "of the same fingerprint one alone is shown");
         for problem in gitlab.as_array().expect("a list") {
             let texts = ["description", "check_name", "fingerprint"].map(|key| problem[key].as_str());
             assert!(texts.iter().all(|text| text.is_some_and(|text| !text.is_empty())), "{problem}");

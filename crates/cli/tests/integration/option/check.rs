@@ -48,6 +48,7 @@ rows! {
     "--no-lifetimes": no_lifetimes,
     "--segment-dir": segment_dir,
     "--output": output,
+    "--save-baseline": save_baseline,
     "--self-test": self_test,
 }
 
@@ -364,6 +365,15 @@ fn output(bench: &Bench) {
     record(bench, &["-o", "new.pb.gz"], &demo).expect(0);
     bench.call(&["check", "new.pb.gz", "--baseline", "demo.pb.gz"]).expect(0);
     record(bench, &["-o", "/no/folder/new.pb.gz"], &demo).expect(4);
+}
+
+fn save_baseline(bench: &Bench) {
+    let demo = bench.demo();
+    record(bench, &["--save-baseline", "main"], &demo).expect(0).says(&["saved as the baseline `main`"]);
+    bench.call(&["check", "--baseline", "main", "--", &demo]).expect(0);
+    check(bench, &["--save-baseline", "main"]).expect(2).says(&["for a program behind --"]);
+    record(bench, &["--save-baseline", "a/b"], &demo).expect(2).says(&["cannot be the name"]);
+    record(bench, &["--save-baseline", "main", "--self-test"], &demo).expect(2);
 }
 
 fn self_test(bench: &Bench) {
