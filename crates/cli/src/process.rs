@@ -17,11 +17,26 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use libc::{c_char, c_int, c_void, siginfo_t, sigset_t};
 use rustix::process::{Resource, getrlimit};
 
-/// Signals that end the program and not this command.
-const SURVIVED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// All signals whose handling is not as it was inherited.
-const CHANGED: [c_int; 7] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+/// Signals that are meant to end all this: they end the program and not this command.
+const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// All signals that go on to the program: whatever it does with them, this command would be ended by them.
+const FORWARDED: [c_int; 13] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
+/// Further signals whose handling is not as it was inherited.
+const CHANGED: [c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
 
 /// Bit n: signal n was ignored when this command started.
 static IGNORED: AtomicU32 = AtomicU32::new(0);
@@ -51,7 +66,7 @@ impl End {
 
 /// Runs before Rust's runtime, which changes what is noted here.
 extern "C" fn note_inherited() {
-    for signal in CHANGED {
+    for signal in FORWARDED.into_iter().chain(CHANGED) {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: only reads the action, into a place of the right type.
         let is_known = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } == 0;
@@ -170,8 +185,8 @@ pub(crate) fn run(command: &mut Command, environment: Vec<CString>) -> io::Resul
     // Ignored, it would have the kernel forget how the program ended.
     set_action(libc::SIGCHLD, libc::SIG_DFL, 0);
     // Blocked until the program's number is known, so that none is lost.
-    let inherited = block(&SURVIVED);
-    for signal in SURVIVED {
+    let inherited = block(&FORWARDED);
+    for signal in FORWARDED {
         let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = forward;
         set_action(signal, handler as libc::sighandler_t, libc::SA_SIGINFO | libc::SA_RESTART);
     }
@@ -222,13 +237,15 @@ extern "C" fn forward(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
         // SAFETY: has no preconditions.
         unsafe { libc::raise(signal) };
     } else {
-        if !is_ignored(signal) {
+        if ENDING.contains(&signal) && !is_ignored(signal) {
             INTERRUPTED.store(signal, Ordering::Relaxed);
         }
         let child = CHILD.load(Ordering::Relaxed);
         // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
         let origin = unsafe { (*info).si_code };
-        if child > 0 && matches!(origin, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL) {
+        let is_sent = matches!(origin, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+        // An alarm that was set before this command was started was to reach the program.
+        if child > 0 && (is_sent || signal == libc::SIGALRM) {
             // SAFETY: the child is not reaped while its number stands there.
             unsafe { libc::kill(child, signal) };
         }
@@ -239,7 +256,7 @@ extern "C" fn forward(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 
 /// Between fork and exec: everything as this command inherited it.
 fn restore_all(mask: &sigset_t) {
-    for signal in CHANGED {
+    for signal in FORWARDED.into_iter().chain(CHANGED) {
         restore(signal);
     }
     let closed = CLOSED.load(Ordering::Relaxed);

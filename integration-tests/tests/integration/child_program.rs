@@ -245,3 +245,19 @@ fn a07_children_of_a_busy_program() {
     assert_eq!(own, 30);
     assert_eq!((report.children.text().as_str(), report.losses_text().as_str()), ("", ""));
 }
+
+/// A13 has a malloc of its own: what a followed child of that kind allocates is not seen, and so there is no whole result.
+#[test]
+fn a_child_with_a_malloc_of_its_own_is_said() {
+    let Some((_, scratch)) = standard::build("A13") else { return };
+    let run =
+        |options: &[&str]| Run::new(&scratch, ["sh", "-c", "./A13; true"]).options(options.to_vec()).run();
+    let outcome = run(&FOLLOW);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("coverage is incomplete: A13 has a malloc of its own"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(run(&["--follow-children", "--strict"]).code, 125);
+}

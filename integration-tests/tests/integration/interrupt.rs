@@ -60,7 +60,18 @@ fn check(report: &Report, counts: &Path, what: &str) {
 
 #[test]
 fn a_signal_to_the_command_ends_the_program_and_the_profile_is_whole() {
-    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1), (Signal::QUIT, 3)] {
+    let signals = [
+        (Signal::INT, 2),
+        (Signal::TERM, 15),
+        (Signal::HUP, 1),
+        (Signal::QUIT, 3),
+        (Signal::USR1, 10),
+        (Signal::USR2, 12),
+        (Signal::ALARM, 14),
+        (Signal::XCPU, 24),
+        (Signal::POWER, 30),
+    ];
+    for (signal, number) in signals {
         let Some((scratch, counts)) = built() else { return };
         let running = Run::new(&scratch, ["./kill_loop".into(), counts.clone()])
             .behind_shell("ulimit -c 0; exec \"$@\"")

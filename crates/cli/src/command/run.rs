@@ -16,7 +16,7 @@ use heaptally_report::text::brief;
 
 use crate::baseline::{Saving, forget, mark_stale};
 use crate::config::settings;
-use crate::convert::is_complete;
+use crate::convert::{INCOMPLETE, by_passed, is_complete};
 use crate::exit::Failure;
 use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
@@ -154,7 +154,13 @@ impl Run {
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {
             let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
-            let warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
+            let mut warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
+            for image in by_passed(&profile) {
+                let label = escape(&image.label);
+                warnings.push_str(&format!(
+                    "\nwarning: {INCOMPLETE}{label} has a malloc of its own: nothing of it was counted"
+                ));
+            }
             let children = sentences(&profile.children);
             let children: String = children.iter().map(|sentence| format!("\n{sentence}")).collect();
             if !processes.is_empty() {

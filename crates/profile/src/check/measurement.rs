@@ -80,9 +80,7 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
     if exit_code != 0 && !options.accepts_failed {
         add(Why::Failed { exit_code });
     }
-    for image in
-        profile.images.iter().filter(|image| !image.in_path && !image.replaced && image.processes == 0)
-    {
+    for image in profile.images.iter().filter(|image| !image.in_path && !image.replaced) {
         add(Why::NotInPath { program: image.label.clone() });
     }
     let losses = &profile.losses;
