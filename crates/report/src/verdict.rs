@@ -7,9 +7,7 @@
 //! ```
 
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::check::{
-    Broken, Finding, Guilty, Note, Outcome, Side, Spread, Unmeasured, Verdict, Why, WindowAt,
-};
+use heaptally_profile::check::{Broken, Finding, Guilty, Note, Outcome, Side, Spread, Verdict, WindowAt};
 use heaptally_profile::diff::{Entry, Kind, Pair, WindowDiff};
 use heaptally_profile::frame::Frame;
 use heaptally_profile::limit::{Amount, Bound, Metric, Origin, Per, Rate, Severity};
@@ -22,6 +20,10 @@ use crate::number::{counted, group, share};
 use crate::path::{is_own, shorten};
 use crate::short_name::{is_cpp, shorten as shorten_name, without_parameters};
 use crate::text::diff::words;
+
+mod unmeasured;
+
+use unmeasured::unmeasured;
 
 /// How grave a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -545,72 +547,4 @@ pub(crate) fn of_pair(pair: &Pair, index: usize) -> Option<Entry> {
         parting: None,
         counterpart: None,
     })
-}
-
-fn unmeasured(unmeasured: &Unmeasured) -> Statement {
-    let of = side(unmeasured.side);
-    let window =
-        unmeasured.window.as_deref().map(|name| format!(" in window {}", quote(name))).unwrap_or_default();
-    let percent = |accepted: Rate| {
-        let decimals = (0..=9).find(|decimals| accepted.has_decimals(*decimals)).unwrap_or(9);
-        format!("{} % accepted", accepted.rounded(decimals))
-    };
-    let mut origin = None;
-    let (rule, message) = match &unmeasured.why {
-        Why::NoWindow => ("no-window", format!("{of} has no window, so nothing was recorded")),
-        Why::Failed { exit_code } => (
-            "failed-run",
-            format!(
-                "the program of {of} ended with {exit_code}, so it may not have done its work: --accept-failed checks it"
-            ),
-        ),
-        Why::NotInPath { program } => (
-            "not-in-path",
-            format!("the recorder was not in the way of the allocations of {} ({of})", quote(program)),
-        ),
-        Why::Lost { lost, of: all, accepted } => (
-            "lost",
-            format!(
-                "{of}{window}: {} lost, {} of all; {}",
-                counted(*lost, "allocation was", "allocations were"),
-                share(*lost, *all),
-                percent(*accepted)
-            ),
-        ),
-        Why::Cut { cut, of: all, accepted } => (
-            "cut",
-            format!(
-                "{of}{window}: {} a cut stack, {} of all; {}",
-                counted(*cut, "allocation has", "allocations have"),
-                share(*cut, *all),
-                percent(*accepted)
-            ),
-        ),
-        Why::Missing { count } => (
-            "missing",
-            format!(
-                "{of} lacks {}",
-                counted(*count, "window, program or part", "windows, programs or parts")
-            ),
-        ),
-        Why::Sums => ("sums", format!("the stacks of {of} do not add up to what its threads counted")),
-        Why::NoLifetimes { metric, origin: stands_at } => {
-            origin = Some(stands_at.clone());
-            let key = metric.key();
-            (
-                "no-lifetimes",
-                format!("{of}{window}: `{key}` is not known: it was recorded with --no-lifetimes"),
-            )
-        }
-        Why::Environment(condition) => ("other-conditions", words(condition)),
-    };
-    Statement {
-        level: Level::Error,
-        rule,
-        window: unmeasured.window.clone(),
-        message,
-        origin,
-        sites: Vec::new(),
-        count: None,
-    }
 }
