@@ -1,7 +1,12 @@
 //! A thread with a large stack, for what recurses as deeply as a profile's names are nested.
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::exit::Failure;
 use crate::process;
+
+/// The least stack that does for everything but names.
+const ENOUGH_BYTES: u64 = 1 << 20;
 
 /// Runs on a stack of its own: names can be nested deeply, and the user may have limited this command's (ulimit -s).
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
@@ -20,4 +25,11 @@ pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result
         })?;
         thread.join().map_err(|_| Failure::new(crate::exit::INTERNAL, "a fault in heaptally, see above"))
     })
+}
+
+/// Runs here, or where the user left less than [`ENOUGH_BYTES`] of stack (ulimit -s) as [`on_large_stack`] does: to make
+/// the list of all options takes some.
+pub(crate) fn on_enough_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let limit = getrlimit(Resource::Stack).current;
+    if limit.is_some_and(|bytes| bytes < ENOUGH_BYTES) { on_large_stack(work) } else { Ok(work()) }
 }

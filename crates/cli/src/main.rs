@@ -34,6 +34,8 @@ mod status;
 mod terminal;
 mod version;
 
+use large_stack::on_enough_stack;
+
 /// Tells which call stack allocates inside the part of a program that you measure.
 #[derive(Debug, Parser)]
 #[command(
@@ -98,7 +100,11 @@ enum Code {
 }
 
 fn call(words: &[OsString], is_run: bool) -> Code {
-    let arguments = match parse(words) {
+    let parsed = match on_enough_stack(|| parse(words)) {
+        Ok(parsed) => parsed,
+        Err(failure) => return end(Err(failure.into())),
+    };
+    let arguments = match parsed {
         Ok(Some(arguments)) => arguments,
         Ok(None) => return end(command::options::run()),
         Err(config::apply::Error::Config(failure)) => return end(Err(failure.into())),
