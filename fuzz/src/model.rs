@@ -93,6 +93,7 @@ pub fn profile(bytes: &mut Unstructured<'_>) -> Result<Profile> {
     profile.environment = Environment {
         recorder: text(bytes)?,
         architecture: text(bytes)?,
+        machine: text(bytes)?,
         libc: text(bytes)?,
         command: list(bytes, 3, text)?,
         compilers: list(bytes, 3, text)?,
