@@ -41,6 +41,7 @@ pub mod import;
 pub mod limit;
 pub mod merge;
 pub mod model;
+pub mod name_part;
 pub mod part;
 pub mod path_text;
 pub mod pprof;

@@ -9,6 +9,7 @@
 //!
 //! Of the last kind the most exact one that is there decides: `parse(int)` before `parse` before `parse<int>`.
 
+use heaptally_profile::name_part;
 use heaptally_symbolize::{ListedFunction, demangle, without_clone_suffix};
 use regex::Regex;
 
@@ -68,7 +69,9 @@ impl Pattern {
                         names(function).iter().any(|own| without_parameters(own) == name.as_str())
                     }),
                     all(&|function| {
-                        names(function).iter().any(|own| without_generics(without_parameters(own)) == *name)
+                        names(function)
+                            .iter()
+                            .any(|own| without_generics(without_parameters(own)) == name.as_str())
                     }),
                 ];
                 let found = exact.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
@@ -127,43 +130,13 @@ fn without_parameters(name: &str) -> &str {
     if !trimmed.ends_with(')') {
         return name;
     }
-    let mut depth = 0_usize;
-    for (at, character) in trimmed.char_indices().rev() {
-        match character {
-            ')' => depth += 1,
-            '(' => {
-                depth = depth.saturating_sub(1);
-                let is_name =
-                    at > 0 && !trimmed[..at].ends_with("operator") && !trimmed[..at].ends_with("::");
-                if depth == 0 {
-                    return if is_name { &trimmed[..at] } else { name };
-                }
-            }
-            _ => {}
-        }
-    }
-    name
+    let front = name_part::without_parameters(trimmed);
+    if front.len() == trimmed.len() { name } else { front }
 }
 
 /// A name without the generic arguments at its end.
-fn without_generics(name: &str) -> String {
-    if !name.ends_with('>') || name.contains("operator") {
-        return name.to_owned();
-    }
-    let mut depth = 0_usize;
-    for (at, character) in name.char_indices().rev() {
-        match character {
-            '>' => depth += 1,
-            '<' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return name[..at].trim_end_matches("::").to_owned();
-                }
-            }
-            _ => {}
-        }
-    }
-    name.to_owned()
+fn without_generics(name: &str) -> &str {
+    if name.contains("operator") { name } else { name_part::without_arguments(name) }
 }
 
 #[cfg(test)]
