@@ -126,6 +126,20 @@ impl<'l> Words<'l> {
     }
 }
 
+/// A line that both forms of a recording have: what is told of the run.
+pub(super) fn about(kind: Option<u8>, words: &Words<'_>, builder: &mut Builder) -> Result<(), Error> {
+    match kind {
+        Some(b'X') => builder.command(words.rest()),
+        Some(b'A') => {
+            builder.warning("heaptrack attached to it while it ran: what was allocated before is missing")
+        }
+        // Versions, comments, times, resident sizes, the system, suppressions, an empty line.
+        Some(b'v' | b'#' | b'c' | b'R' | b'I' | b'S') | None => {}
+        Some(_) => return Err(words.error("a line of an unknown kind")),
+    }
+    Ok(())
+}
+
 /// A tree of stacks, and what was counted at its ends.
 #[derive(Default)]
 pub(super) struct Traces {
@@ -244,13 +258,7 @@ fn interpreted(content: &[u8], version: u64) -> Result<Imported, Error> {
                     traces.free(*trace, *bytes);
                 }
             }
-            Some(b'X') => builder.command(words.rest()),
-            Some(b'A') => {
-                builder.warning("heaptrack attached to it while it ran: what was allocated before is missing")
-            }
-            // Versions, comments, times, resident sizes, the system, suppressions, an empty line.
-            Some(b'v' | b'#' | b'c' | b'R' | b'I' | b'S') | None => {}
-            Some(_) => return Err(words.error("a line of an unknown kind")),
+            kind => about(kind.copied(), &words, &mut builder)?,
         }
     }
     traces.finish(builder)

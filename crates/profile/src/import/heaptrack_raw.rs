@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::builder::Builder;
-use super::heaptrack::{FORMAT, Traces, Words};
+use super::heaptrack::{FORMAT, Traces, Words, about};
 use super::line::lines;
 use super::{Addresses, Imported};
 use crate::Error;
@@ -83,12 +83,7 @@ pub(super) fn read(content: &[u8]) -> Result<Imported, Error> {
                     traces.free(trace, bytes);
                 }
             }
-            Some(b'X') => builder.command(words.rest()),
-            Some(b'A') => {
-                builder.warning("heaptrack attached to it while it ran: what was allocated before is missing")
-            }
-            Some(b'v' | b'#' | b'c' | b'R' | b'I' | b'S') | None => {}
-            Some(_) => return Err(words.error("a line of an unknown kind")),
+            kind => about(kind.copied(), &words, &mut builder)?,
         }
     }
     traces.finish(builder)
