@@ -36,13 +36,8 @@ pub(crate) fn is_complete(profile: &Profile) -> bool {
     !is_cut
         && !has_lost
         && !profile.children.is_incomplete()
-        && by_passed(profile).next().is_none()
+        && !profile.images.iter().any(Image::is_by_passed)
         && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
-}
-
-/// The programs whose calls did not come to the recorder.
-pub(crate) fn by_passed(profile: &Profile) -> impl Iterator<Item = &Image> {
-    profile.images.iter().filter(|image| !image.in_path && !image.replaced)
 }
 
 /// The profile of a snapshot. Frames of `recorder`, the library that recorded, are left out: a library's `operator new`

@@ -87,6 +87,13 @@ pub struct Image {
     pub processes: u64,
 }
 
+impl Image {
+    /// Whether its allocations went past the recorder, and it did not go on to another image.
+    pub fn is_by_passed(&self) -> bool {
+        !self.in_path && !self.replaced
+    }
+}
+
 /// A loaded ELF object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Module {
@@ -355,6 +362,13 @@ pub struct Losses {
     pub images: u64,
     /// Entries of the segment that were half-written or did not make sense.
     pub damaged: u64,
+}
+
+impl Losses {
+    /// How many allocations were not recorded, as far as each was counted.
+    pub fn allocations(&self) -> u64 {
+        [self.reentrant, self.table_full, self.thread].into_iter().fold(0, u64::saturating_add)
+    }
 }
 
 /// The program's child processes, and theirs.

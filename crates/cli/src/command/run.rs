@@ -16,7 +16,7 @@ use heaptally_report::text::brief;
 
 use crate::baseline::{Saving, forget, mark_stale};
 use crate::config::settings;
-use crate::convert::{INCOMPLETE, by_passed, is_complete};
+use crate::convert::{INCOMPLETE, is_complete};
 use crate::exit::Failure;
 use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
@@ -155,7 +155,7 @@ impl Run {
         if !self.quiet {
             let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
             let mut warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
-            for image in by_passed(&profile) {
+            for image in profile.images.iter().filter(|image| image.is_by_passed()) {
                 let label = escape(&image.label);
                 warnings.push_str(&format!(
                     "\nwarning: {INCOMPLETE}{label} has a malloc of its own: nothing of it was counted"

@@ -80,7 +80,7 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
     if exit_code != 0 && !options.accepts_failed {
         add(Why::Failed { exit_code });
     }
-    for image in profile.images.iter().filter(|image| !image.in_path && !image.replaced) {
+    for image in profile.images.iter().filter(|image| image.is_by_passed()) {
         add(Why::NotInPath { program: image.label.clone() });
     }
     let losses = &profile.losses;
@@ -97,7 +97,7 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
 /// What is missing of a profile's events. Whose window they were of is not known of all that were lost.
 pub(super) fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unmeasured> {
     let losses = &profile.losses;
-    let lost = [losses.reentrant, losses.table_full, losses.thread].into_iter().fold(0, u64::saturating_add);
+    let lost = losses.allocations();
     let of_windows = profile.windows.iter().fold(0_u64, |sum, window| sum.saturating_add(window.lost));
     let lost = lost.max(of_windows);
     let recorded = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.counts.allocations));

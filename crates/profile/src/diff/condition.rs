@@ -87,7 +87,7 @@ fn allocators(profile: &Profile) -> String {
 /// Allocations whose stacks are not known, or not whole; in words.
 fn incomplete(profile: &Profile) -> String {
     let losses = &profile.losses;
-    let lost = [losses.reentrant, losses.table_full, losses.thread].into_iter().fold(0, u64::saturating_add);
+    let lost = losses.allocations();
     let cut = profile
         .rows
         .iter()

@@ -144,7 +144,7 @@ fn mismatches(profile: &Profile) -> Vec<String> {
 fn warnings(profile: &Profile) -> Vec<String> {
     let mut lines = Vec::new();
     for image in &profile.images {
-        if !image.in_path && !image.replaced {
+        if image.is_by_passed() {
             lines.push(format!(
                 "{}: its malloc was not the recorder's, nothing was counted",
                 escape(&image.label)
