@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -16,7 +14,7 @@ use crate::doctor::rust_allocator::Source;
 use crate::elf::Elf;
 use crate::elf::allocator::Names;
 use crate::message::quote;
-use crate::program;
+use crate::program::{self, Program};
 
 /// So many names are listed.
 const LISTED: usize = 3;
@@ -33,11 +31,18 @@ pub(crate) fn calls(names: &Names) -> String {
     )
 }
 
-/// Adds to each image's warnings what its objects call by names that are not `malloc`'s.
-pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
+/// Adds to each image's warnings what its objects call by names that are not `malloc`'s. Of `program` it is known what
+/// its file says.
+pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot, program: &Program) {
+    let image = std::fs::canonicalize(&program.image).unwrap_or_else(|_| program.image.clone());
+    // PERF: an executable with debug information has a long list of symbols.
+    let known = |module: &Module| {
+        let elf = program.elf.as_ref().filter(|_| module.path == image.as_os_str().as_bytes())?;
+        is_of(elf, module).then(|| elf.clone())
+    };
     let mut files: HashMap<&[u8], Option<Elf>> = HashMap::new();
     for module in snapshot.areas.iter().flat_map(|area| &area.modules) {
-        files.entry(&module.path).or_insert_with(|| read(module));
+        files.entry(&module.path).or_insert_with(|| known(module).or_else(|| read(module)));
     }
     for (area, image) in snapshot.areas.iter().zip(&mut profile.images) {
         let elf_of = |module: &Module| files.get(module.path.as_slice()).and_then(Option::as_ref);
@@ -57,8 +62,9 @@ pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
                     Names::add(&mut lists, allocator, symbol);
                 }
             }
-            drop_known(&mut lists, module, elf);
-            let path = quote(OsStr::from_bytes(&module.path));
+            let path = Path::new(OsStr::from_bytes(&module.path));
+            drop_known(&mut lists, path, elf);
+            let path = quote(path);
             let advice = "build it without that allocator (Rust: without its #[global_allocator])";
             let text = |names: &Names| format!("{INCOMPLETE}{path} {}: {advice}", calls(names));
             image.warnings.extend(lists.iter().map(text));
@@ -70,13 +76,11 @@ pub(crate) fn warn(profile: &mut Profile, snapshot: &Snapshot) {
 }
 
 /// Leaves out the allocator that the warning of a Rust program's `#[global_allocator]` names.
-fn drop_known(lists: &mut Vec<Names>, module: &Module, elf: &Elf) {
+pub(crate) fn drop_known(lists: &mut Vec<Names>, path: &Path, elf: &Elf) {
     if lists.is_empty() {
         return;
     }
-    if let Some(Source::Allocator(known)) =
-        program::rust_allocator(Path::new(OsStr::from_bytes(&module.path)), elf)
-    {
+    if let Some(Source::Allocator(known)) = program::rust_allocator(path, elf) {
         lists.retain(|names| names.allocator != known);
     }
 }
@@ -122,11 +126,12 @@ fn read(module: &Module) -> Option<Elf> {
     if !path.is_absolute() || !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return None;
     }
-    let file = File::open(path).ok()?;
-    let mut head = Vec::new();
-    (&file).take(64).read_to_end(&mut head).ok()?;
-    let elf = Elf::read(&file, &head)?;
-    (module.build_id.is_empty() || elf.build_id == module.build_id).then_some(elf)
+    let elf = program::elf(path)?;
+    is_of(&elf, module).then_some(elf)
+}
+
+fn is_of(elf: &Elf, module: &Module) -> bool {
+    module.build_id.is_empty() || elf.build_id == module.build_id
 }
 
 #[cfg(test)]

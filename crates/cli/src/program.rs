@@ -35,7 +35,9 @@ pub(crate) struct Program {
     /// The executable that the kernel will load, behind scripts.
     pub(crate) image: PathBuf,
     /// It, opened: it may be replaced while it runs.
-    pub(crate) file: Option<File>,
+    pub(crate) file: File,
+    /// What it says.
+    pub(crate) elf: Option<Elf>,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
 }
@@ -58,11 +60,12 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
             Kind::Elf => {
                 refuse_privileges(&path)?;
                 let elf = refuse_elf(&path, &file, &head)?;
-                let warnings = elf.map_or_else(Vec::new, |elf| warnings_of(&path, &elf));
+                let warnings = elf.as_ref().map_or_else(Vec::new, |elf| warnings_of(&path, elf));
                 return Ok(Program {
                     warnings: warnings.iter().map(Finding::in_a_line).collect(),
                     image: path,
-                    file: Some(file),
+                    file,
+                    elf,
                 });
             }
             Kind::Script(interpreter) => interpreter,
@@ -283,6 +286,12 @@ pub(crate) fn warnings_of(path: &Path, elf: &Elf) -> Vec<Finding> {
     warnings
 }
 
+/// What an ELF file says; `None` for another one, and for one that cannot be read.
+pub(crate) fn elf(path: &Path) -> Option<Elf> {
+    let (file, head) = script::open(path).ok()?;
+    Elf::read(&file, &head)
+}
+
 /// Where a Rust program's allocator gets its blocks.
 pub(crate) fn rust_allocator(path: &Path, elf: &Elf) -> Option<Source> {
     if !elf.has_rust_allocator {
@@ -294,7 +303,7 @@ pub(crate) fn rust_allocator(path: &Path, elf: &Elf) -> Option<Source> {
 
 /// The warnings of an image that the program went on to.
 pub(crate) fn warnings_of_image(path: &Path) -> Vec<String> {
-    match script::open(path).ok().and_then(|(file, head)| Elf::read(&file, &head)) {
+    match elf(path) {
         Some(elf) => warnings_of(path, &elf).iter().map(Finding::in_a_line).collect(),
         None => Vec::new(),
     }

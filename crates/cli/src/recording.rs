@@ -154,7 +154,7 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     let mut number = 1;
     let mut processes = Vec::new();
     let (end, interrupted, profile, failure) = loop {
-        let mut run = run_once(recording, &library, status)
+        let mut run = run_once(recording, &program, &library, status)
             .map_err(|failure| Failure::new(failure.code, of_run(number, &failure.message)))?;
         if repeat == 1 {
             processes = std::mem::take(&mut run.processes);
@@ -194,7 +194,12 @@ fn ending(end: End) -> String {
 }
 
 /// Runs the program once and reads what its recorder left.
-fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Result<OneRun, Failure> {
+fn run_once(
+    recording: &Recording,
+    program: &Program,
+    library: &Path,
+    status: &mut Status,
+) -> Result<OneRun, Failure> {
     let Some((name, arguments)) = recording.program.split_first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
@@ -213,7 +218,7 @@ fn run_once(recording: &Recording, library: &Path, status: &mut Status) -> Resul
         proof::was_in_path(&snapshot, name, end)?;
         let failure = proof::opened_all(&snapshot);
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);
-        other_allocator::warn(&mut profile, &snapshot);
+        other_allocator::warn(&mut profile, &snapshot, program);
         let mut processes = Vec::new();
         if recording.follow_children {
             let running = family::running(segment.file());
@@ -317,7 +322,7 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
         );
     }
     let image = fs::canonicalize(&program.image).unwrap_or(program.image);
-    let executable = program.file.map(|file| (image, file));
+    let executable = Some((image, program.file));
     let mut line = ProgressLine::new(shows_progress);
     let is_limited = process::make_do_with_limited_address_space();
     let threads = if is_limited { Some(NonZeroUsize::MIN) } else { Options::default().threads };

@@ -1,19 +1,17 @@
 //! Whose `malloc` and `operator new` the program calls.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::path::Path;
 
 use object::Object;
 
 use super::finding::Finding;
 use super::image::{Definition, Elf, Image, definition, has_text};
-use super::rust_allocator::Source;
 use crate::convert::INCOMPLETE;
 use crate::elf;
 use crate::message::quote;
-use crate::other_allocator::calls;
-use crate::program::rust_allocator;
+use crate::other_allocator::{calls, drop_known};
+use crate::program;
 
 /// `operator new(unsigned long)`.
 const OPERATOR_NEW: &[u8] = b"_Znwm";
@@ -143,8 +141,9 @@ fn other_allocators(libraries: &[Image]) -> Vec<Finding> {
         if defines_malloc {
             continue;
         }
-        let elf = File::open(&library.path).ok().and_then(|file| elf::Elf::read(&file, &head(&library.path)));
-        findings.extend(elf.iter().flat_map(|elf| other_allocators_of(&library.path, elf)));
+        if let Some(elf) = program::elf(&library.path) {
+            findings.extend(other_allocators_of(&library.path, &elf));
+        }
     }
     findings
 }
@@ -152,12 +151,10 @@ fn other_allocators(libraries: &[Image]) -> Vec<Finding> {
 /// What a file calls by names of an allocator's own, but for the allocator of a Rust program, of which another finding
 /// tells.
 pub(crate) fn other_allocators_of(path: &Path, elf: &elf::Elf) -> Vec<Finding> {
-    let known = match rust_allocator(path, elf) {
-        Some(Source::Allocator(known)) => Some(known),
-        _ => None,
-    };
-    let lists = elf.allocators.iter().filter(|names| Some(names.allocator) != known);
+    let mut lists = elf.allocators.clone();
+    drop_known(&mut lists, path, elf);
     lists
+        .iter()
         .map(|names| {
             Finding::warning(
                 "other_allocator",
@@ -166,15 +163,6 @@ pub(crate) fn other_allocators_of(path: &Path, elf: &elf::Elf) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-fn head(path: &Path) -> Vec<u8> {
-    use std::io::Read;
-
-    let mut head = Vec::new();
-    // What cannot be read gives an empty head, which is no ELF file's.
-    let _read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
-    head
 }
 
 fn first_definer<'a>(libraries: &'a [Image], function: &[u8]) -> Option<&'a Image> {
