@@ -122,6 +122,23 @@ impl Runner {
         all + rest
     }
 
+    /// Runs the steps of the action with these inputs, and with the defaults of the others.
+    fn act(&mut self, action: &Yaml, build: &str, program: &str) -> Outcome {
+        for (name, input) in action["inputs"].as_hash().unwrap() {
+            let value = match name.as_str().unwrap() {
+                "build" => build.to_owned(),
+                "program" => program.to_owned(),
+                "archive" => self.archive().display().to_string(),
+                _ => self.evaluated(&text(&input["default"])),
+            };
+            self.values.insert(format!("inputs.{}", text(name)), value);
+        }
+        let comments =
+            "inputs.comment == 'true' && github.event.pull_request.head.repo.full_name == github.repository";
+        self.values.insert(comments.to_owned(), "true".to_owned());
+        self.run(&action["runs"]["steps"], &[])
+    }
+
     /// Runs the steps that are scripts, until one fails; those that always run, run all the same. Returns what became of
     /// the last one that failed, or else the last one.
     fn run(&mut self, steps: &Yaml, variables: &[(String, String)]) -> Outcome {
@@ -211,19 +228,7 @@ fn the_action_names_the_line_that_was_added() {
     let action = yaml("action.yml");
     for (change, code) in [(ADDED, 3), ("", 0)] {
         let mut runner = Runner::new(change);
-        for (name, input) in action["inputs"].as_hash().unwrap() {
-            let value = match name.as_str().unwrap() {
-                "build" => "make bench".to_owned(),
-                "program" => "./bench 'two words'".to_owned(),
-                "archive" => runner.archive().display().to_string(),
-                _ => runner.evaluated(&text(&input["default"])),
-            };
-            runner.values.insert(format!("inputs.{}", text(name)), value);
-        }
-        let comments =
-            "inputs.comment == 'true' && github.event.pull_request.head.repo.full_name == github.repository";
-        runner.values.insert(comments.to_owned(), "true".to_owned());
-        runner.run(&action["runs"]["steps"], &[]).expect(code);
+        runner.act(&action, "make bench", "./bench 'two words'").expect(code);
         for (_, output) in action["outputs"].as_hash().unwrap() {
             assert!(!runner.evaluated(&text(&output["value"])).is_empty());
         }
@@ -245,19 +250,7 @@ fn the_action_fails_where_nothing_was_measured() {
         [("false", "./bench", 1), ("make bench", "./no-such-bench", 127), ("make bench", "false", 1)]
     {
         let mut runner = Runner::new(ADDED);
-        for (name, input) in action["inputs"].as_hash().unwrap() {
-            let value = match name.as_str().unwrap() {
-                "build" => build.to_owned(),
-                "program" => program.to_owned(),
-                "archive" => runner.archive().display().to_string(),
-                _ => runner.evaluated(&text(&input["default"])),
-            };
-            runner.values.insert(format!("inputs.{}", text(name)), value);
-        }
-        let comments =
-            "inputs.comment == 'true' && github.event.pull_request.head.repo.full_name == github.repository";
-        runner.values.insert(comments.to_owned(), "true".to_owned());
-        runner.run(&action["runs"]["steps"], &[]).expect(code);
+        runner.act(&action, build, program).expect(code);
         assert!(!runner.sandbox.path("temp/comment").exists());
     }
 }

@@ -6,7 +6,7 @@ use heaptally_profile::check::{CheckOptions, Subject, Verdict, check, default_ga
 use heaptally_profile::limit::read::read;
 use heaptally_profile::limit::{Amount, Date, Limits, Origin, Rate, Severity};
 use heaptally_profile::merge::merge;
-use heaptally_profile::model::{Profile, WindowKind};
+use heaptally_profile::model::Profile;
 use heaptally_report::Options;
 use heaptally_report::check_bencher::check_bencher;
 use heaptally_report::check_benchmark_action::check_benchmark_action;
@@ -18,20 +18,8 @@ use heaptally_report::check_sarif::check_sarif;
 use heaptally_report::text::check::{MOST_LINES, text};
 use serde_json::Value;
 
-use crate::fixture::{Fixture, everything, freed};
+use crate::fixture::{everything, profile};
 use crate::schema::{check as conforms, undescribed};
-
-/// Rows as (allocations, bytes, frames from the leaf), in the window `parse`.
-fn profile(iterations: u64, rows: &[(u64, u64, &str)]) -> Profile {
-    let mut fixture = Fixture::new();
-    let window = fixture.window("parse", WindowKind::Process, iterations);
-    for (allocations, bytes, names) in rows {
-        let stack = fixture.stack("malloc", names);
-        fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
-    }
-    fixture.profile.normalize().expect("valid");
-    fixture.profile
-}
 
 const BASE: [(u64, u64, &str); 3] = [
     (40_000, 1_920_000, "alloc::vec::Vec<T>::push header::push_value parse main"),

@@ -1,7 +1,7 @@
 //! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
 
 use heaptally_profile::diff::{DiffOptions, diff};
-use heaptally_profile::model::{Counts, Profile, WindowKind};
+use heaptally_profile::model::{Counts, Profile};
 use heaptally_profile::view::Sort;
 use heaptally_report::diff_folded::diff_folded;
 use heaptally_report::diff_json::diff_json;
@@ -10,20 +10,8 @@ use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{Options, json::json};
 use serde_json::Value;
 
-use crate::fixture::{Fixture, everything, freed};
+use crate::fixture::{everything, profile};
 use crate::schema::{check, undescribed};
-
-/// Rows as (allocations, bytes, frames from the leaf).
-fn profile(iterations: u64, rows: &[(u64, u64, &str)]) -> Profile {
-    let mut fixture = Fixture::new();
-    let window = fixture.window("parse", WindowKind::Process, iterations);
-    for (allocations, bytes, names) in rows {
-        let stack = fixture.stack("malloc", names);
-        fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
-    }
-    fixture.profile.normalize().expect("valid");
-    fixture.profile
-}
 
 /// One allocation was added, a function renamed, another one inlined, a third allocates larger blocks.
 fn sides() -> [Profile; 2] {

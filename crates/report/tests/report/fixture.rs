@@ -195,3 +195,15 @@ pub(crate) fn everything() -> Profile {
     profile.validate().expect("the fixture is valid");
     fixture.profile
 }
+
+/// Rows as (allocations, bytes, frames from the leaf), in the window `parse`.
+pub(crate) fn profile(iterations: u64, rows: &[(u64, u64, &str)]) -> Profile {
+    let mut fixture = Fixture::new();
+    let window = fixture.window("parse", WindowKind::Process, iterations);
+    for (allocations, bytes, names) in rows {
+        let stack = fixture.stack("malloc", names);
+        fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
+    }
+    fixture.profile.normalize().expect("valid");
+    fixture.profile
+}
