@@ -26,7 +26,7 @@ fn work() -> usize {
     value.write_pretty(&mut out, 2).expect("memory");
     let members: usize = value.entries().map(|(key, inner)| key.len() + inner.len()).sum();
     let deep = again["nested"]["list"][2]["deep"]["deeper"].members().filter_map(JsonValue::as_u32).sum::<u32>();
-    let text = json::stringify(vec![Some("one"), None]).len() + json::stringify_pretty(again.clone(), 4).len() + format!("{again:?}").len();
+    let text = json::stringify(black_box(vec![Some("one"), None])).len() + json::stringify_pretty(again.clone(), 4).len() + format!("{again:?}").len();
     taken.len() + broken.len() + wrong.len() + out.len() + members + deep as usize + text + usize::from(value == again)
 }
 

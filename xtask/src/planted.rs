@@ -14,7 +14,7 @@
 //! the first line names its line; without debug information, if it names the function that holds it: the innermost one that
 //! has a symbol. The four pairs of optimisations are those of the subjects in turn.
 //!
-//! What was built stays in `target/planted`. `N` plants are made for each subject (8).
+//! What was built stays in `target/planted`, the profiles of those that were missed in `<subject>/missed`. `N` plants are made for each subject (8).
 
 mod build;
 mod judge;
@@ -319,6 +319,19 @@ impl Bench {
         plant::restore(&pair.change, source, place)
     }
 
+    /// Keeps two profiles that the next plant would replace; the folder.
+    fn keep(&self, pair: &Pair<'_>, profiles: [&PathBuf; 2]) -> Result<PathBuf, String> {
+        let missed = self.folder.join(pair.change.subject.name).join("missed");
+        let folder = (1_usize..).map(|nth| missed.join(nth.to_string())).find(|folder| !folder.exists());
+        let folder = folder.unwrap_or(missed);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for (profile, name) in profiles.into_iter().zip(["base.pb.gz", "change.pb.gz"]) {
+            let to = folder.join(name);
+            fs::copy(profile, &to).map_err(|error| format!("{}: {error}", to.display()))?;
+        }
+        Ok(folder)
+    }
+
     #[expect(clippy::too_many_arguments, reason = "what a verdict on one plant is made of")]
     fn judge(
         &self,
@@ -348,6 +361,10 @@ impl Bench {
                 information.name()
             );
             println!("    said: {}", answer.line);
+            println!(
+                "    profiles: {}",
+                self.keep(pair, [&pair.base_profiles[at], &profiles[at]])?.display()
+            );
             if information == Information::Symbols {
                 println!("    held by: {}", holders.iter().cloned().collect::<Vec<_>>().join(", "));
             }

@@ -78,6 +78,20 @@ fn own_name(function: &str) -> &str {
     function.get(start..).unwrap_or(function)
 }
 
+/// Whether a function is one of some, by linkers' names. A constructor or destructor of C++ often has one code under two
+/// names, for the whole object (C1, D1) and for the part of a derived one (C2, D2).
+fn is_one_of(names: &BTreeSet<String>, name: &str) -> bool {
+    let both = |name: &str| without_clone(name).replace("C1E", "C2E").replace("D1E", "D2E");
+    names.iter().any(|known| both(known) == both(name))
+}
+
+/// A linker's name without what compilers write behind it when they split or copy a function.
+fn without_clone(name: &str) -> &str {
+    let marks = [".llvm.", ".part.", ".constprop.", ".isra.", ".cold"];
+    let end = marks.iter().filter_map(|mark| name.find(mark)).min();
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
 fn json(heaptally: &Path, words: &[&std::ffi::OsStr]) -> Result<Value, String> {
     let text = succeed(Command::new(heaptally).args(words).arg("--json"))?;
     serde_json::from_str(&text).map_err(|error| format!("{words:?}: {error}"))
@@ -112,9 +126,9 @@ impl Answer {
         is_site && self.line.contains(&format!(":{line} ("))
     }
 
-    /// Whether the first entry's call site is one of these functions.
+    /// Whether the first entry's call site is one of these functions, or a clone of one (`.llvm.1`, `.part.0`).
     pub(crate) fn is_function(&self, names: &BTreeSet<String>) -> bool {
-        self.first.as_ref().is_some_and(|(_, more, site)| *more > 0 && names.contains(&site.system_name))
+        self.first.as_ref().is_some_and(|(_, more, site)| *more > 0 && is_one_of(names, &site.system_name))
     }
 }
 
@@ -144,6 +158,24 @@ pub(crate) fn holders(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clones_are_the_function() {
+        for (name, function) in [
+            ("_ZN1a1b17h0123456789abcdefE.llvm.15637457322473427345", "_ZN1a1b17h0123456789abcdefE"),
+            (
+                "_ZN3_$LT$a..B$u20$as$u20$c..D$GT$1e17h0123456789abcdefE",
+                "_ZN3_$LT$a..B$u20$as$u20$c..D$GT$1e17h0123456789abcdefE",
+            ),
+            ("_ZN1n1fEi.constprop.0.isra.0", "_ZN1n1fEi"),
+            ("main.cold", "main"),
+        ] {
+            assert_eq!(without_clone(name), function);
+        }
+        let names = BTreeSet::from(["_ZN1aC2Ev".to_owned()]);
+        assert!(is_one_of(&names, "_ZN1aC1Ev") && is_one_of(&names, "_ZN1aC2Ev.part.0"));
+        assert!(!is_one_of(&names, "_ZN1aC2Ei") && !is_one_of(&names, "_ZN1aD2Ev"));
+    }
 
     #[test]
     fn libraries_are_known_by_their_own_names() {

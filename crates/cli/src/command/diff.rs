@@ -106,7 +106,14 @@ impl Diff {
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let [base_file, change_file] = [&self.base, &self.change].map(|word| resolve_file(word, settings()));
         let (base_file, change_file) = (base_file?, change_file?);
-        let (mut base, mut change) = (read(&base_file)?, read(&change_file)?);
+        // PERF: reading is most of the time for very many stacks.
+        let (base, change) = std::thread::scope(|scope| {
+            let base = scope.spawn(|| read(&base_file));
+            let change = read(&change_file);
+            (base.join(), change)
+        });
+        let base = base.map_err(|_| anyhow::anyhow!("a thread that read {} failed", quote(&base_file)))?;
+        let (mut base, mut change) = (base?, change?);
         make_comparable(&mut base, &mut change).map_err(|error| self.refuse(&error))?;
         let sort = match self.sort {
             SortBy::Count => Sort::Count,

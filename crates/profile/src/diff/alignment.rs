@@ -6,8 +6,10 @@
 //! ```
 //!
 //! **Call sites first.** They have to be the same function; or one of the other's next callers, when what lies between
-//! can have been inlined or left by a tail call; or a function that has another name, which is much alike, and neither
-//! name exists on the other side. Otherwise two stacks are not alike, whatever their callers.
+//! can have been inlined or left by a tail call; or a function that has another name, which is much alike (or is another
+//! instance of the same generic function), and neither
+//! name exists on the other side. Otherwise two stacks are not alike, whatever their callers; but for those of equal counts
+//! without debug information, where both call sites may have been inlined, on one side each.
 //!
 //! **Then the callers**, by the cheapest alignment:
 //!
@@ -39,6 +41,8 @@ use super::stack::Shape;
 pub(super) const ALIKE: f64 = 0.5;
 /// How far the other side's call site may be from the leaf.
 const FARTHEST_SITE: usize = 8;
+/// How far from the leaf the first function may be that both have, where neither has the other's call site.
+const FARTHEST_HIDDEN: usize = 4;
 /// Larger parts of stacks that differ are not compared: frames times frames.
 const MAX_CELLS: usize = 1 << 16;
 
@@ -87,6 +91,8 @@ pub(super) struct Fit {
     pub(super) site_renamed: bool,
     /// Whether any function has another name or another file.
     pub(super) renamed: bool,
+    /// Whether neither call site is in the other stack: only equal counts speak for the pair then.
+    pub(super) sites_hidden: bool,
 }
 
 /// What an alignment did with frames of the two sides, by their index from the call site.
@@ -139,7 +145,12 @@ fn best(keys: &Keys, a: &Shape, b: &Shape, budget: &mut Budget) -> Option<(Fit, 
     }
     let callee = if a.callee == b.callee { 0.0 } else { 0.1 };
     let mut best: Option<(Fit, [usize; 2], Aligned)> = None;
-    for (skipped, site_cost, site_renamed) in sites(keys, a, b) {
+    let mut ways = sites(keys, a, b);
+    let sites_hidden = ways.is_empty();
+    if sites_hidden {
+        ways.extend(hidden_sites(keys, a, b));
+    }
+    for (skipped, site_cost, site_renamed) in ways {
         let aligned = align(keys, &a.user, &b.user, [skipped[0] + 1, skipped[1] + 1], budget);
         let is_same = skipped == [0, 0] && !site_renamed;
         let limit = 0.6 + 0.3 * (aligned.shared as f64 + 1.0) + if is_same { 0.5 } else { 0.0 };
@@ -150,15 +161,17 @@ fn best(keys: &Keys, a: &Shape, b: &Shape, budget: &mut Budget) -> Option<(Fit, 
         let quality = 1.0 - cost / limit;
         if best.as_ref().is_none_or(|(fit, ..)| quality > fit.quality) {
             let renamed = site_renamed || aligned.renamed;
-            best = Some((Fit { quality, site_renamed, renamed }, skipped, aligned));
+            best = Some((Fit { quality, site_renamed, renamed, sites_hidden }, skipped, aligned));
         }
     }
     best
 }
 
-/// The ways in which the call sites can be one: how many frames are skipped on either side, at what cost, and whether
-/// the function has another name.
-fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
+/// How many frames are skipped on either side, at what cost, and whether the call site has another name.
+type SiteWay = ([usize; 2], f64, bool);
+
+/// The ways in which the call sites can be one.
+fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<SiteWay> {
     let (Some(first_a), Some(first_b)) = (a.user.first(), b.user.first()) else { return Vec::new() };
     let mut ways = Vec::new();
     if first_a.key == first_b.key {
@@ -178,6 +191,8 @@ fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
         && keys.is_one_sided(first_b.key)
     {
         let alike = keys.similarity(first_a.key, first_b.key);
+        // Of folded instances each side may have kept another one; or the type is another one now.
+        let alike = if keys.are_instances(first_a.key, first_b.key) { alike.max(ALIKE) } else { alike };
         if alike >= ALIKE {
             ways.push(([0, 0], 2.0 * (1.0 - 0.7 * alike), true));
         }
@@ -186,7 +201,7 @@ fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
         let at = inner.iter().take(FARTHEST_SITE + 1).position(|item| item.key == outer.key)?;
         let skipped = inner.get(..at).unwrap_or_default();
         // What the call site calls is never inlined into it: it is outside of the program's own code.
-        let cost: f64 = skipped.iter().map(|item| gap(keys, item, None, Some(outer))).sum();
+        let cost = skipped_cost(keys, skipped, outer);
         Some((at, if outer.has_source { 2.0 * cost } else { cost }))
     };
     if let Some((at, cost)) = skip(&a.user, first_b) {
@@ -196,6 +211,40 @@ fn sites(keys: &Keys, a: &Shape, b: &Shape) -> Vec<([usize; 2], f64, bool)> {
         ways.push(([0, at], cost, false));
     }
     ways
+}
+
+/// What it costs to skip the innermost frames of a stack, up to one; of a function that occurs again, a tenth.
+fn skipped_cost(keys: &Keys, skipped: &[Item], outer: &Item) -> f64 {
+    let own = |(at, item): (usize, &Item)| {
+        let is_again = skipped.iter().take(at).any(|before| before.key == item.key);
+        gap(keys, item, None, Some(outer)) * if is_again { AGAIN } else { 1.0 }
+    };
+    skipped.iter().enumerate().map(own).sum()
+}
+
+/// The way in which both call sites were inlined, each into a function of the other stack:
+///
+/// ```text
+/// in the source   malloc ← fill ← build ← parse
+/// base            malloc ← fill ←         parse       no debug information: nothing tells of `build`
+/// change          malloc ←        build ← parse
+/// ```
+///
+/// If both functions are known to both sides, one may as well have taken over what the other one did: then they count as
+/// call sites of other names.
+fn hidden_sites(keys: &Keys, a: &Shape, b: &Shape) -> Option<SiteWay> {
+    let (first_a, first_b) = (a.user.first()?, b.user.first()?);
+    if first_a.has_source || first_b.has_source {
+        return None;
+    }
+    let reachable = |shape: &Shape| shape.user.len().min(FARTHEST_HIDDEN + 1);
+    let places = (1..reachable(a)).flat_map(|i| (1..reachable(b)).map(move |j| [i, j]));
+    let [i, j] = places
+        .filter(|[i, j]| a.user[*i].key == b.user[*j].key)
+        .min_by_key(|[i, j]| (i + j, i.abs_diff(*j)))?;
+    let cost = |shape: &Shape, at: usize| skipped_cost(keys, &shape.user[..at], &shape.user[at]);
+    let is_moved = keys.is_one_sided(first_a.key) == keys.is_one_sided(first_b.key);
+    Some(([i, j], cost(a, i) + cost(b, j), is_moved))
 }
 
 /// What it costs that a frame is missing between two others, `inner` and `outer`.

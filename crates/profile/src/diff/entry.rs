@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use super::alignment::ALIKE;
 use super::key::Key;
 use super::line::{LineChange, LineCounts, line_changes};
 use super::pairing::Sides;
@@ -171,7 +172,11 @@ impl<'a> Maker<'a, '_> {
         let keys = self.sides.readers[0].keys;
         let is_up = draft.sign > 0;
         if let Some(other) = draft.other {
-            return match (is_up, keys.is_same_name(draft.site, other)) {
+            let is_moved = keys.is_same_name(draft.site, other)
+                || (keys.similarity(draft.site, other) < ALIKE && !keys.are_instances(draft.site, other))
+                || !keys.is_one_sided(draft.site)
+                || !keys.is_one_sided(other);
+            return match (is_up, is_moved) {
                 (true, false) => Kind::RenamedFrom,
                 (false, false) => Kind::RenamedTo,
                 (true, true) => Kind::MovedFrom,

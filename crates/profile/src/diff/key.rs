@@ -186,12 +186,16 @@ impl Keys {
         }
     }
 
+    /// Whether both are instances of one generic function.
+    pub(super) fn are_instances(&self, a: Key, b: Key) -> bool {
+        let known = |key: Key| self.known.get(key as usize);
+        known(a).zip(known(b)).is_some_and(|(a, b)| a.generic == b.generic)
+    }
+
     /// Whether one may stand for the other because optimisers fold instances of a generic function whose code is the same:
     /// then one of them is gone from one side.
     pub(super) fn are_folded_instances(&self, a: Key, b: Key) -> bool {
-        let known = |key: Key| self.known.get(key as usize);
-        let is_generic = known(a).zip(known(b)).is_some_and(|(a, b)| a.generic == b.generic);
-        is_generic && self.is_one_sided(a) != self.is_one_sided(b)
+        self.are_instances(a, b) && self.is_one_sided(a) != self.is_one_sided(b)
     }
 
     /// The frames of a location.

@@ -22,11 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::alignment::{ALIKE, Budget, fit};
+use super::alignment::{ALIKE, Budget, Fit, fit};
 use super::assignment::{Edge, assign};
 use super::candidate::{self, candidates};
 use super::key::Key;
-use super::name::similarity;
 use super::rate::{difference, iterations};
 use super::stack::{Entry, Group, Reader, Shape};
 use super::{How, Pair};
@@ -282,12 +281,11 @@ impl<'a, 'p> Matcher<'a, 'p> {
         }
         let mut apart = [Vec::new(), Vec::new()];
         for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
-            let names = [0, 1].map(|side| -> BTreeSet<&str> {
-                let sites = groups[side].iter().filter_map(|&group| self.shape(side, group).keys().next());
-                sites.map(|key| keys.name(key)).collect()
+            let sites = [0, 1].map(|side| -> BTreeSet<Key> {
+                groups[side].iter().filter_map(|&group| self.shape(side, group).keys().next()).collect()
             });
-            let is_alike = |a: &&str| names[1].iter().any(|b| similarity(a, b) >= ALIKE);
-            if !names[0].iter().any(is_alike) {
+            let is_alike = |a: Key, b: Key| keys.are_instances(a, b) || keys.similarity(a, b) >= ALIKE;
+            if !sites[0].iter().any(|&a| sites[1].iter().any(|&b| is_alike(a, b))) {
                 apart.iter_mut().zip(groups).for_each(|(apart, groups)| apart.extend(groups));
             }
         }
@@ -318,8 +316,13 @@ impl<'a, 'p> Matcher<'a, 'p> {
         }
         let mut paired = [BTreeSet::new(), BTreeSet::new()];
         for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
-            let of_place = self.by_alignment(&groups, made);
-            paired.iter_mut().zip(of_place).for_each(|(paired, more)| paired.extend(more));
+            let mut of_place = Vec::new();
+            self.by_alignment(&groups, &mut of_place);
+            hold(self.sides, self.groups, &mut of_place);
+            for made in &of_place {
+                paired.iter_mut().zip(&made.groups).for_each(|(paired, groups)| paired.extend(groups));
+            }
+            made.append(&mut of_place);
         }
         take_out(left, &paired);
     }
@@ -344,7 +347,11 @@ impl<'a, 'p> Matcher<'a, 'p> {
                 of[side].get(at).map_or_else(Counts::default, |&group| self.counts(side, &[group]))
             };
             let is_known = [a, b].iter().all(|shape| shape.user.first().is_some_and(|site| site.has_source));
-            let likeness = self.likeness(first, [counts(first, at), counts(second, other)], is_known);
+            let counts = [counts(first, at), counts(second, other)];
+            if fit.sites_hidden && !self.are_equal(first, counts) {
+                continue;
+            }
+            let likeness = self.likeness(first, counts, is_known);
             // A pair more is no reason to make bad ones.
             let weight = 0.02 + fit.quality * fit.quality + likeness;
             edges.push(Edge { left: at, right: other, weight });
@@ -387,6 +394,13 @@ impl<'a, 'p> Matcher<'a, 'p> {
         }
     }
 
+    /// Whether counts are the same, per iteration; the first ones are of a side.
+    fn are_equal(&self, side: usize, counts: [Counts; 2]) -> bool {
+        let own = [counts[side], counts[1 - side]];
+        difference(own.map(|counts| counts.allocations), self.sides.views) == 0
+            && difference(own.map(|counts| counts.bytes), self.sides.views) == 0
+    }
+
     /// How many more bytes the change has.
     fn more_bytes(&self, base: &[usize], change: &[usize]) -> i128 {
         let counts = [self.counts(0, base).bytes, self.counts(1, change).bytes];
@@ -426,7 +440,8 @@ impl<'a, 'p> Matcher<'a, 'p> {
             }
             // In the order of the stacks, whichever is the base's.
             let (first, second) = if a.user_order(b).is_le() { (a, b) } else { (b, a) };
-            let fit = fit(keys, first, second, &mut budget).filter(|fit| !fit.site_renamed);
+            let is_possible = |fit: &Fit| !fit.site_renamed && !fit.sites_hidden;
+            let fit = fit(keys, first, second, &mut budget).filter(is_possible);
             let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();

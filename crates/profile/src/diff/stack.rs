@@ -1,7 +1,8 @@
 //! Stacks as they are compared: of the frames what tells a place in the program, and where its call site is.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
 
 use super::DiffOptions;
 use super::key::{Item, Key, Keys};
@@ -27,36 +28,63 @@ impl<'k> Reader<'k> {
     /// The frames of a row that are compared, leaf first, each with its place among the row's frames. The listed ones at
     /// the outer end, where a program or a thread starts, are left out, unless all are listed.
     pub(super) fn frames(&self, row: &RowView<'_>) -> Vec<(Item, u32)> {
-        let items = row.stack.locations.iter().flat_map(|&at| self.keys.items(self.side, at));
-        let mut frames: Vec<(Item, u32)> = items.copied().zip(0..).take(row.frame_count).collect();
+        let mut frames = Vec::new();
+        self.read(row, &mut frames);
+        frames
+    }
+
+    /// The same, instead of what `frames` held.
+    fn read(&self, row: &RowView<'_>, frames: &mut Vec<(Item, u32)>) {
+        frames.clear();
+        let mut place = 0;
+        for &location in &row.stack.locations {
+            for item in self.keys.items(self.side, location) {
+                frames.push((*item, place));
+                place += 1;
+            }
+        }
+        frames.truncate(row.frame_count);
         if let Some(last) = frames.iter().rposition(|(item, _)| !item.listed) {
             frames.truncate(last + 1);
         }
-        if self.fold_recursion { fold(&frames) } else { frames }
+        if self.fold_recursion {
+            *frames = fold(frames);
+        }
     }
 
     /// The rows of a window by their frames: equal ones together, but for those whose call site has no source: there rows
     /// at different addresses may be different inlined functions. In the order of the frames, then of the counts.
     pub(super) fn groups(&self, view: &WindowView<'_>) -> Vec<Group> {
-        let mut known: HashMap<(Box<[Key]>, usize), usize> = HashMap::with_capacity(view.rows.len());
+        let mut known: FxHashMap<Box<[Key]>, usize> = FxHashMap::default();
+        known.reserve(view.rows.len());
         let mut groups: Vec<Group> = Vec::with_capacity(view.rows.len());
+        let (mut frames, mut keys) = (Vec::new(), Vec::new());
         for (at, row) in view.rows.iter().enumerate() {
-            let frames = self.frames(row);
-            let keys: Box<[Key]> = frames.iter().map(|(item, _)| item.key).collect();
-            let is_known =
-                frames.iter().find(|(item, _)| !item.listed).is_some_and(|(item, _)| item.has_source);
-            let group = *known.entry((keys, if is_known { 0 } else { at + 1 })).or_insert_with(|| {
-                groups.push(Group::default());
-                groups.len() - 1
-            });
+            self.read(row, &mut frames);
+            keys.clear();
+            keys.extend(frames.iter().map(|(item, _)| item.key));
+            let site = frames.iter().find(|(item, _)| !item.listed);
+            let is_known = site.is_some_and(|(item, _)| item.has_source);
+            let group = match known.get(&keys[..]).filter(|_| is_known) {
+                Some(&group) => group,
+                None if is_known => {
+                    known.insert(keys[..].into(), groups.len());
+                    groups.push(Group::default());
+                    groups.len() - 1
+                }
+                None => {
+                    groups.push(Group { keys: keys[..].into(), ..Group::default() });
+                    groups.len() - 1
+                }
+            };
             if let Some(group) = groups.get_mut(group) {
                 group.rows.push(at);
                 group.counts.add(&row.row.counts);
             }
         }
-        for ((frames, _), at) in known {
+        for (keys, at) in known {
             if let Some(group) = groups.get_mut(at) {
-                group.keys = frames;
+                group.keys = keys;
             }
         }
         let counts = |group: &Group| (group.counts.allocations, group.counts.bytes);

@@ -20,8 +20,8 @@ use super::builder::{Builder, Frame};
 use super::{Addresses, Imported, Importer};
 use crate::Error;
 use crate::model::{Counts, LocationId, Metric, Module, ModuleId};
-use crate::pprof::proto;
 use crate::pprof::read::{decode, read_message, sample_types};
+use crate::pprof::{has_sample_types, proto};
 
 const FORMAT: &str = "pprof profile";
 
@@ -42,10 +42,11 @@ struct Sampling {
     period: i64,
 }
 
-/// Whether it is a message with types of samples. No text is one: it has no short lengths in it.
+/// Whether it is a message with types of samples. No text is one: it has no short lengths in it. Whether its parts are what
+/// they should be, shows when they are read.
 fn sniff(content: &[u8]) -> bool {
     let is_binary = content.iter().take(64).any(|&byte| byte < b'\t');
-    is_binary && decode(content).is_ok_and(|message| !message.sample_type.is_empty())
+    is_binary && has_sample_types(content)
 }
 
 /// Which of a sample's values is what.
@@ -79,15 +80,15 @@ impl Columns {
 /// Reads unpacked content: heaptally's own profile as such.
 pub(super) fn read(content: &[u8]) -> Result<Imported, Error> {
     let message = decode(content)?;
-    let sampling =
-        Sampling::decode(content).map_err(|error| Error::Protobuf { reason: error.to_string() })?;
     let is_ours = |&comment: &i64| text(&message, comment).starts_with(crate::pprof::COMMENT_PREFIX);
     if message.comment.iter().any(is_ours) {
-        return Ok(Imported { profile: read_message(message)?, needs_symbols: Addresses::Named });
+        return Ok(Imported { profile: read_message(message, content)?, needs_symbols: Addresses::Named });
     }
     if message.sample_type.is_empty() && message.sample.is_empty() {
         return Err(Error::Protobuf { reason: "no samples, and no types of samples".to_owned() });
     }
+    let sampling =
+        Sampling::decode(content).map_err(|error| Error::Protobuf { reason: error.to_string() })?;
     profile(&message, &sampling)
 }
 

@@ -46,11 +46,12 @@
 mod document;
 pub(crate) mod proto;
 pub(crate) mod read;
+mod sample;
 mod wire;
 mod write;
 
 pub use read::{MAX_BYTES, read, read_with_limit};
-pub(crate) use wire::begins_well;
+pub(crate) use wire::{begins_well, has_sample_types};
 pub use write::{write, write_at};
 
 use prost::Message as _;
@@ -86,7 +87,7 @@ fn digest(message: &mut proto::Profile, document: Option<usize>) -> String {
     let comments = std::mem::take(&mut message.comment);
     let text =
         document.and_then(|at| (at < message.string_table.len()).then(|| message.string_table.remove(at)));
-    let hash = fnv_1a(&message.encode_to_vec());
+    let hash = fnv_1a(FNV_1A_START, &message.encode_to_vec());
     if let (Some(at), Some(text)) = (document, text) {
         message.string_table.insert(at, text);
     }
@@ -94,19 +95,40 @@ fn digest(message: &mut proto::Profile, document: Option<usize>) -> String {
     format!("{hash:016x}")
 }
 
-/// FNV-1a, 64 bits (constants: datatracker.ietf.org/doc/html/draft-eastlake-fnv).
-fn fnv_1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// The digest of a message that is encoded as heaptally encodes it; else of something else.
+///
+/// `document` is the index of the document's text.
+fn encoded_digest(encoded: &[u8], document: usize) -> String {
+    const STRING_TABLE: u64 = 6;
+    const COMMENT: u64 = 13;
+    let mut fields = wire::Fields::new(encoded);
+    let mut texts = 0;
+    let mut hash = FNV_1A_START;
+    while let Some(field) = fields.next() {
+        let is_text = field.number == STRING_TABLE;
+        if field.number != COMMENT && !(is_text && texts == document) {
+            hash = fnv_1a(hash, field.whole);
+        }
+        texts += usize::from(is_text);
+    }
+    format!("{hash:016x}")
+}
+
+const FNV_1A_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, 64 bits (constants: datatracker.ietf.org/doc/html/draft-eastlake-fnv): the hash of what `hash` is of, and of the
+/// bytes behind it.
+fn fnv_1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_hash_is_the_published_one() {
-        assert_eq!(super::fnv_1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(super::fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(super::fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
+        let hash = |bytes| super::fnv_1a(super::FNV_1A_START, bytes);
+        assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(hash(b"foobar"), 0x8594_4171_f739_67e8);
     }
 }

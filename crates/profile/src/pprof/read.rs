@@ -3,10 +3,9 @@
 use std::io::Read as _;
 
 use flate2::bufread::GzDecoder;
-use prost::Message as _;
 
 use super::document::Document;
-use super::{COMMENT_PREFIX, SAMPLE_TYPES, digest, proto};
+use super::{COMMENT_PREFIX, SAMPLE_TYPES, digest, encoded_digest, proto};
 use crate::Error;
 use crate::model::{Counts, Function, Line, Location, Module, Profile, Row, Stack};
 
@@ -31,16 +30,18 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
 pub fn read_with_limit(bytes: &[u8], limit_bytes: u64) -> Result<Profile, Error> {
     let unpacked = decompress(bytes, limit_bytes)?;
     let message = decode(&unpacked)?;
-    drop(unpacked);
-    read_message(message)
+    read_message(message, &unpacked)
 }
 
-/// Reads a message that heaptally wrote.
-pub(crate) fn read_message(mut message: proto::Profile) -> Result<Profile, Error> {
+/// Reads a message that heaptally wrote; `encoded` are its bytes.
+pub(crate) fn read_message(mut message: proto::Profile, encoded: &[u8]) -> Result<Profile, Error> {
     let (text_at, document) = document(&message)?;
-    let found = digest(&mut message, Some(text_at));
-    if found != document.digest {
-        return Err(Error::Altered { found, expected: document.digest });
+    // PERF: the message is encoded again only if it is not as heaptally encodes it.
+    if encoded_digest(encoded, text_at) != document.digest {
+        let found = digest(&mut message, Some(text_at));
+        if found != document.digest {
+            return Err(Error::Altered { found, expected: document.digest });
+        }
     }
     assemble(message, document)
 }
@@ -72,7 +73,7 @@ pub(crate) fn decode(unpacked: &[u8]) -> Result<proto::Profile, Error> {
     if super::wire::count_messages(unpacked, MAX_MESSAGES) > MAX_MESSAGES {
         return Err(Error::TooLarge { limit: MAX_MESSAGES, unit: "messages" });
     }
-    proto::Profile::decode(unpacked).map_err(|error| Error::Protobuf { reason: error.to_string() })
+    super::sample::decode(unpacked).map_err(|error| Error::Protobuf { reason: error.to_string() })
 }
 
 /// Our document, and the index of its text.
@@ -117,7 +118,7 @@ pub(crate) fn sample_types(message: &proto::Profile) -> String {
 }
 
 /// Joins message and document. The result's indices are valid.
-fn assemble(message: proto::Profile, document: Document) -> Result<Profile, Error> {
+fn assemble(mut message: proto::Profile, document: Document) -> Result<Profile, Error> {
     let mut profile = Profile {
         images: document.images,
         modules: modules(&message)?,
@@ -142,7 +143,8 @@ fn assemble(message: proto::Profile, document: Document) -> Result<Profile, Erro
         }
     }
     document.rows.check_len(message.sample.len())?;
-    profile.stacks = stacks(&message, &document.stacks, &document.rows.stack)?;
+    profile.stacks = stacks(&mut message, &document.stacks, &document.rows.stack)?;
+    profile.rows.reserve_exact(message.sample.len());
     for (at, sample) in message.sample.iter().enumerate() {
         let rows = &document.rows;
         let counts = Counts { reallocs_to_zero: rows.reallocs_to_zero[at], ..counts(at, &sample.value)? };
@@ -210,9 +212,9 @@ fn locations(message: &proto::Profile) -> Result<Vec<Location>, Error> {
     message.location.iter().enumerate().map(location).collect()
 }
 
-/// The stacks, their locations from the samples. `stack_of` tells each sample's stack.
+/// The stacks, their locations from the samples, which are taken out of these. `stack_of` tells each sample's stack.
 fn stacks(
-    message: &proto::Profile,
+    message: &mut proto::Profile,
     document: &super::document::Stacks,
     stack_of: &[usize],
 ) -> Result<Vec<Stack>, Error> {
@@ -226,9 +228,12 @@ fn stacks(
     for (&at, unused) in &document.unused {
         *entry(&mut locations, "stacks.unused", at)? = Some(unused.clone());
     }
-    for (at, (sample, &stack)) in message.sample.iter().zip(stack_of).enumerate() {
-        let to_index = |&id: &u64| index(("sample", at), "location", id, message.location.len());
-        let found: Vec<usize> = sample.location_id.iter().map(to_index).collect::<Result<_, Error>>()?;
+    let known_locations = message.location.len();
+    for (at, (sample, &stack)) in message.sample.iter_mut().zip(stack_of).enumerate() {
+        let to_index = |id: u64| index(("sample", at), "location", id, known_locations);
+        // PERF: in the same memory.
+        let ids = std::mem::take(&mut sample.location_id).into_iter();
+        let found: Vec<usize> = ids.map(to_index).collect::<Result<_, Error>>()?;
         match entry(&mut locations, "rows.stack", stack)? {
             Some(known) if *known == found => {}
             Some(_) => {

@@ -11,12 +11,12 @@ pub(super) fn count_messages(profile: &[u8], enough: u64) -> u64 {
     const SAMPLE: u64 = 2;
     const LOCATION: u64 = 4;
     let mut count = 0;
-    let mut fields = Fields { rest: profile };
-    while let Some((number, content)) = fields.next() {
+    let mut fields = Fields::new(profile);
+    while let Some((number, content)) = fields.next_bytes() {
         count += 1;
         if number == SAMPLE || number == LOCATION {
-            let mut nested = Fields { rest: content };
-            while nested.next().is_some() {
+            let mut nested = Fields::new(content);
+            while nested.next_bytes().is_some() {
                 count += 1;
             }
         }
@@ -30,9 +30,9 @@ pub(super) fn count_messages(profile: &[u8], enough: u64) -> u64 {
 /// Whether a beginning is that of a `Profile`: known fields, the first of them several, up to where it ends.
 pub(crate) fn begins_well(beginning: &[u8]) -> bool {
     const LAST_FIELD: u64 = 15;
-    let mut fields = Fields { rest: beginning };
+    let mut fields = Fields::new(beginning);
     let mut count = 0;
-    while let Some((number, _)) = fields.next() {
+    while let Some((number, _)) = fields.next_bytes() {
         if number == 0 || number > LAST_FIELD {
             return false;
         }
@@ -41,29 +41,81 @@ pub(crate) fn begins_well(beginning: &[u8]) -> bool {
     count > 1
 }
 
-/// The length-delimited fields of a message; the others are skipped.
-struct Fields<'a> {
+/// Whether the fields of a `Profile` fill the bytes, and types of samples are among them. What is within them is not
+/// looked at.
+pub(crate) fn has_sample_types(profile: &[u8]) -> bool {
+    const SAMPLE_TYPE: u64 = 1;
+    let mut fields = Fields::new(profile);
+    let mut found = false;
+    while !fields.is_at_end() {
+        match fields.next() {
+            Some(Field { number: 0, .. }) | None => return false,
+            Some(field) => found |= field.number == SAMPLE_TYPE && matches!(field.content, Content::Bytes(_)),
+        }
+    }
+    found
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'a> {
+    pub(super) number: u64,
+    pub(super) content: Content<'a>,
+    /// It with its key and its length.
+    pub(super) whole: &'a [u8],
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'a> {
+    /// A message, a text or packed numbers.
+    Bytes(&'a [u8]),
+    /// A number, of whatever size.
+    Number,
+}
+
+/// The fields of a message.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    fn next(&mut self) -> Option<(u64, &'a [u8])> {
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next field; `None` at the end, and where the bytes make no sense.
+    pub(super) fn next(&mut self) -> Option<Field<'a>> {
+        let start = self.rest;
+        let key = self.number()?;
+        let content = match key & 7 {
+            0 => {
+                self.number()?;
+                Content::Number
+            }
+            LENGTH_DELIMITED => {
+                let len = usize::try_from(self.number()?).ok()?;
+                Content::Bytes(self.take(len)?)
+            }
+            1 => self.take(8).map(|_| Content::Number)?,
+            5 => self.take(4).map(|_| Content::Number)?,
+            _ => return None,
+        };
+        let whole = start.get(..start.len() - self.rest.len())?;
+        Some(Field { number: key >> 3, content, whole })
+    }
+
+    /// The next field with a length: its number, and what it holds.
+    fn next_bytes(&mut self) -> Option<(u64, &'a [u8])> {
         loop {
-            let key = self.varint()?;
-            let skipped = match key & 7 {
-                0 => {
-                    self.varint()?;
-                    continue;
-                }
-                1 => 8,
-                LENGTH_DELIMITED => {
-                    let len = usize::try_from(self.varint()?).ok()?;
-                    return Some((key >> 3, self.take(len)?));
-                }
-                5 => 4,
-                _ => return None,
-            };
-            self.take(skipped)?;
+            if let Field { number, content: Content::Bytes(content), .. } = self.next()? {
+                return Some((number, content));
+            }
         }
     }
 
@@ -73,14 +125,16 @@ impl<'a> Fields<'a> {
         Some(taken)
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    /// A number of variable length.
+    pub(super) fn number(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.rest.split_first()?;
             self.rest = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
-                return Some(value);
+                // Of the tenth byte one bit belongs to the number.
+                return (shift < 63 || byte <= 1).then_some(value);
             }
         }
         None

@@ -385,6 +385,69 @@ fn one_stack_that_inlining_parts_in_two_is_one() {
     expect((1, base), (1, planted), &["1 More parse:0"]);
 }
 
+/// Instances with the same code, of which an optimiser kept another one on each side; with debug information too.
+#[test]
+fn folded_instances_of_which_each_side_kept_another_are_not_new() {
+    for place in ["", "@/p/stack.h:4"] {
+        let of = |of: &str| {
+            format!("1 1 malloc s::expand<{of}>{place} s::push<ctx>{place} main\n 2 8 malloc f main")
+        };
+        let (base, change) = (profile(1, &of("n::entry")), profile(1, &of("unsigned_long_context_pointer")));
+        let entries = entries(&compare(&base, &change));
+        let kinds: Vec<&str> = entries.iter().filter_map(|entry| entry.split(' ').nth(1)).collect();
+        assert_eq!(kinds, ["RenamedFrom", "RenamedTo"], "{entries:?}");
+    }
+}
+
+/// Without debug information: each build inlined another one of two functions, one into the other's caller.
+#[test]
+fn call_sites_that_were_inlined_on_one_side_each_are_one() {
+    let base =
+        "2 16 malloc class_new parse build main\n 3 8 malloc class_new main\n 2 16 malloc copy work main";
+    let change =
+        "2 16 malloc hir_char parse build main\n 3 8 malloc class_new main\n 2 16 malloc copy work main";
+    expect((1, base), (1, change), &[]);
+    expect((1, change), (1, base), &[]);
+    // Nor do they become the counterpart of what is new in a caller.
+    let planted = format!("{change}\n 2 24 malloc main");
+    expect((1, base), (1, &planted), &["2 New main:0"]);
+    // Other counts are no such pair; nor is it one with debug information.
+    let more = change.replacen("2 16", "4 16", 1);
+    expect((1, base), (1, &more), &["4 New hir_char:0", "-2 Fewer class_new:0"]);
+    let with_source =
+        |rows: &str| rows.replace("class_new", "class_new@a.c:1").replace("hir_char", "hir_char@a.c:9");
+    let expected = ["2 MovedFrom hir_char:9", "-2 MovedTo class_new:1"];
+    expect((1, &with_source(base)), (1, &with_source(change)), &expected);
+}
+
+/// … and where both functions are known to both sides, one may have taken over what the other one did: that is told.
+#[test]
+fn what_one_known_function_does_instead_of_another_is_moved() {
+    let both = "1 8 malloc fill main\n 1 8 malloc take main";
+    let base = format!("6 16 malloc fill write main\n {both}");
+    let change = format!("6 16 malloc take write main\n {both}");
+    expect((1, &base), (1, &change), &["6 MovedFrom take:0", "-6 MovedTo fill:0"]);
+}
+
+/// A function that calls itself, inlined on one side, is one difference and not many.
+#[test]
+fn a_recursion_that_was_inlined_is_one_difference() {
+    let base = "1 8 malloc copy copy copy copy copy copy copy_all work main";
+    let change = "1 8 malloc work measure main";
+    expect((1, base), (1, change), &[]);
+    expect((1, change), (1, base), &[]);
+}
+
+/// Without debug information: a stack of the same functions with other counts is not taken for the one that was there when
+/// another stack has the counts.
+#[test]
+fn equal_counts_come_before_equal_functions() {
+    let base = "1 64 malloc work measure main\n 1 8 malloc push main";
+    let change = "1 64 malloc push work main\n 1 32 malloc work main\n 1 8 malloc push main";
+    expect((1, base), (1, change), &["1 More work:0"]);
+    expect((1, change), (1, base), &["-1 Fewer work:0"]);
+}
+
 #[test]
 fn unrelated_stacks_are_no_pair() {
     let base = "3 8 malloc alpha one two three main\n 1 8 malloc beta x main\n 1 8 malloc gamma x main";

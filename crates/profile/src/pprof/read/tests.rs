@@ -1,3 +1,5 @@
+use prost::Message as _;
+
 use super::*;
 use crate::model::{Image, RepeatValue, Window};
 use crate::pprof::write::{compress, write};
