@@ -29,6 +29,15 @@ impl Counter {
 
     /// Calls of the allocating functions while `words` run.
     pub(crate) fn allocations(&self, words: &[String]) -> Result<u64, String> {
+        self.allocations_with(words, &[])
+    }
+
+    /// The same with more variables in the environment.
+    pub(crate) fn allocations_with(
+        &self,
+        words: &[String],
+        environment: &[(&str, &str)],
+    ) -> Result<u64, String> {
         let failed = |error| format!("{}: {error}", self.folder.display());
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).map_err(failed)?;
@@ -37,6 +46,7 @@ impl Counter {
         let (program, arguments) = words.split_first().ok_or("no command")?;
         let mut command = Command::new(program);
         let out = self.folder.join("calls");
+        command.envs(environment.iter().copied());
         succeed(command.args(arguments).env("LD_PRELOAD", &self.library).env("COUNTER_OUT", out))?;
         let pages = fs::read_dir(&self.folder).map_err(failed)?;
         let pages = pages.flatten().filter_map(|entry| fs::read(entry.path()).ok());

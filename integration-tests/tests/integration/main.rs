@@ -19,6 +19,7 @@ mod exec;
 mod fork;
 mod full;
 mod guard;
+mod instruction;
 mod interrupt;
 mod kill;
 mod kind;

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use super::figure::Spread;
 use super::measure::{self, Run};
-use super::table::spread_of;
 use super::workload::Workspace;
 use crate::process::{in_workspace, succeed};
 
@@ -30,9 +30,7 @@ pub(crate) fn run(heaptally: &Path, rounds: usize, workspace: &Workspace) -> Res
         "| stacks on each side | what differs | whole command, ms | its CPU time, ms | peak RSS, MiB |\n|--:|---|--:|--:|--:|\n",
     );
     for (_, macro_name) in CHANGES {
-        let mut command = Command::new("gcc");
-        command.args(["-O1", "-g", "-fno-optimize-sibling-calls", &format!("-D{macro_name}"), "-o"]);
-        succeed(command.arg(path(macro_name)).arg(in_workspace("bench/programs/stacks.c")))?;
+        build(macro_name, &path(macro_name))?;
     }
     let heaptally = heaptally.display().to_string();
     for depth in DEPTHS {
@@ -46,12 +44,57 @@ pub(crate) fn run(heaptally: &Path, rounds: usize, workspace: &Workspace) -> Res
         for (what, name) in CHANGES {
             let words = [&heaptally, "diff", &profile("SAME"), &profile(name)].map(ToString::to_string);
             let runs: Vec<Run> = (0..rounds).map(|_| measure::run(&words)).collect::<Result<_, _>>()?;
-            let times = spread_of(runs.iter().map(|run| run.wall_ns as f64 / 1e6));
-            let cpu = spread_of(runs.iter().map(|run| run.cpu_ns as f64 / 1e6));
+            let show = |spread: Option<Spread>| spread.map_or(String::from("–"), |spread| spread.show(0));
+            let times = show(Spread::of(runs.iter().map(|run| run.wall_ns as f64 / 1e6)));
+            let cpu = show(Spread::of(runs.iter().map(|run| run.cpu_ns as f64 / 1e6)));
             let memory = runs.iter().map(|run| run.peak_rss_bytes).max().unwrap_or(0) as f64 / 1048576.0;
             // NOTE: a String takes any text.
             let _ = writeln!(text, "| {} | {what} | {times} | {cpu} | {memory:.0} |", 1_u64 << depth);
         }
     }
     Ok(text)
+}
+
+/// Builds one of [`CHANGES`].
+fn build(macro_name: &str, program: &str) -> Result<(), String> {
+    let mut command = Command::new("gcc");
+    command.args(["-O1", "-g", "-fno-optimize-sibling-calls", &format!("-D{macro_name}"), "-o", program]);
+    succeed(command.arg(in_workspace("bench/programs/stacks.c"))).map(|_| ())
+}
+
+/// What a report of 65,536 stacks takes, and a comparison with as many in which a function has another name.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) report: Vec<Run>,
+    pub(crate) diff: Vec<Run>,
+}
+
+impl Shown {
+    /// Median and spread of one of them, in milliseconds.
+    pub(crate) fn ms(runs: &[Run]) -> Option<Spread> {
+        Spread::of(runs.iter().map(|run| run.wall_ns as f64 / 1e6))
+    }
+}
+
+/// Records both sides once, and shows them so many times.
+pub(crate) fn shown(heaptally: &Path, rounds: usize, workspace: &Workspace) -> Result<Shown, String> {
+    let folder = workspace.empty_folder("stacks")?;
+    let path = |name: &str| folder.join(name).display().to_string();
+    let heaptally = heaptally.display().to_string();
+    for name in ["SAME", "RENAMED"] {
+        build(name, &path(name))?;
+        let profile = path(&format!("{name}.pb.gz"));
+        let words = [&heaptally, "run", "-q", "-o", &profile, "--", &path(name), "16"];
+        measure::run(&words.map(str::to_owned))?;
+    }
+    let report = [&heaptally, "report", &path("SAME.pb.gz")].map(str::to_owned);
+    let diff = [&heaptally, "diff", &path("SAME.pb.gz"), &path("RENAMED.pb.gz")].map(str::to_owned);
+    let (mut shown, mut round) = (Shown { report: Vec::new(), diff: Vec::new() }, 0);
+    while round < rounds {
+        eprintln!("bench: report and diff of 65,536 stacks, round {} of {rounds}", round + 1);
+        shown.report.push(measure::run(&report)?);
+        shown.diff.push(measure::run(&diff)?);
+        round += 1;
+    }
+    Ok(shown)
 }

@@ -2,16 +2,9 @@
 
 use super::workload::first_line;
 use serde_json::{Map, Value};
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::thread;
-
-/// Whether `PATH` has the program.
-pub(crate) fn has(program: &str) -> bool {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&folders).any(|folder| folder.join(program).is_file())
-}
 
 /// Processor, system and versions, by name.
 pub(crate) fn describe(heaptally: &Path) -> Map<String, Value> {
@@ -28,7 +21,7 @@ pub(crate) fn describe(heaptally: &Path) -> Map<String, Value> {
         ("gcc", line("gcc", &["-dumpfullversion"])),
         ("rustc", line("rustc", &["--version"])),
         ("heaptally", first_line(heaptally, &["--version"])),
-        ("heaptrack", line("heaptrack", &["--version"])),
+        ("date", line("date", &["-u", "+%Y-%m-%d"])),
         ("load average", fs::read_to_string("/proc/loadavg").ok().and_then(|text| first_word(&text))),
     ];
     let known = facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), Value::String(fact?))));

@@ -1,22 +1,84 @@
-//! The programs that are measured, built from sources of this workspace.
+//! What is measured, and where it is built.
 
-use crate::counter::Counter;
-use crate::process::{in_workspace, succeed};
+use crate::process::succeed;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pairs of one run: long enough that a start of some milliseconds does not show.
-const PAIRS: u64 = 2_000_000;
+/// The word of a command that stands for the number of events.
+pub(crate) const EVENTS: &str = "EVENTS";
+
+/// Which modes a workload is run in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peers {
+    /// All that can run it.
+    Every,
+    /// Natively and under heaptally, under all others with `--all`.
+    WhenAsked,
+    /// Natively and under heaptally: no other tool has windows, or it says nothing about others.
+    None,
+}
+
+/// How many allocations a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allocations {
+    /// As many as events; one where their number cannot be chosen.
+    Events,
+    /// The witness of the integration tests counts them.
+    Counted,
+}
 
 /// A program with its arguments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Workload {
-    pub(crate) name: &'static str,
-    pub(crate) words: Vec<String>,
-    /// Calls that allocate in one run.
-    pub(crate) allocations: u64,
+    /// As `--only` takes it.
+    pub(crate) name: String,
+    pub(crate) what: String,
+    /// The program's words, one of them [`EVENTS`] where their number can be chosen.
+    pub(crate) command: Vec<String>,
+    /// The same program with another allocator in it, for dhat-rs.
+    pub(crate) dhat_command: Option<Vec<String>>,
+    pub(crate) environment: Vec<(&'static str, &'static str)>,
+    /// For memray: how many words of the command are the interpreter's.
+    pub(crate) python: Option<usize>,
+    pub(crate) events: Option<u64>,
+    pub(crate) allocations: Allocations,
+    pub(crate) peers: Peers,
+    pub(crate) has_frame_pointers: bool,
+    /// The only window that heaptally is to record.
+    pub(crate) window: Option<&'static str>,
+    /// How often it is run to make one figure of: for very short programs.
+    pub(crate) repeats: usize,
+    /// Whether the commands that show the results are measured, too.
+    pub(crate) has_report: bool,
+}
+
+impl Workload {
+    /// With what most have: no window, every peer, one run, allocations as they are counted.
+    pub(crate) fn new(name: &str, what: &str, command: &[&str], events: Option<u64>) -> Self {
+        Workload {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            dhat_command: None,
+            environment: Vec::new(),
+            python: None,
+            events,
+            allocations: Allocations::Counted,
+            peers: Peers::Every,
+            has_frame_pointers: false,
+            window: None,
+            repeats: 1,
+            has_report: false,
+        }
+    }
+
+    /// `command` with so many events.
+    pub(crate) fn with_events(command: &[String], events: Option<u64>) -> Vec<String> {
+        let events = events.map_or(String::new(), |events| events.to_string());
+        command.iter().map(|word| if word == EVENTS { events.clone() } else { word.clone() }).collect()
+    }
 }
 
 /// The folder of built programs and of what the tools write; removed when dropped.
@@ -32,7 +94,7 @@ impl Workspace {
         Ok(Workspace { folder })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -53,46 +115,6 @@ impl Drop for Workspace {
         // What stays lies in the temporary folder.
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// All workloads, built.
-pub(crate) fn all(workspace: &Workspace) -> Result<Vec<Workload>, String> {
-    let source = in_workspace("bench/programs/pairs.c");
-    let program = workspace.path("pairs");
-    succeed(Command::new("gcc").args(["-O2", "-fomit-frame-pointer", "-o"]).arg(program).arg(source))?;
-    let pairs = |name, depth, paths| Workload {
-        name,
-        words: pairs(workspace, PAIRS, depth, paths),
-        allocations: PAIRS,
-    };
-    Ok(vec![
-        pairs("pairs, depth 5", 5, 1),
-        pairs("pairs, depth 20", 20, 1),
-        pairs("pairs, depth 60", 60, 1),
-        pairs("pairs, depth 20, 1,000 stacks", 20, 1_000),
-        compiler(workspace)?,
-    ])
-}
-
-/// `bench/programs/pairs.c` with its arguments; it must have been built.
-pub(crate) fn pairs(workspace: &Workspace, pairs: u64, depth: u32, paths: u64) -> Vec<String> {
-    let program = workspace.path("pairs").display().to_string();
-    vec![program, pairs.to_string(), depth.to_string(), paths.to_string()]
-}
-
-/// The C++ compiler proper on a preprocessed file: few events a stack, many stacks.
-fn compiler(workspace: &Workspace) -> Result<Workload, String> {
-    let preprocessed = workspace.path("headers.ii");
-    let source = in_workspace("bench/programs/headers.cpp");
-    succeed(Command::new("g++").args(["-std=c++17", "-E", "-o"]).arg(&preprocessed).arg(source))?;
-    let compiler = succeed(Command::new("g++").arg("-print-prog-name=cc1plus"))?.trim().to_owned();
-    let options = ["-quiet", "-fpreprocessed", "-std=c++17", "-O0", "-o", "/dev/null"].map(str::to_owned);
-    let mut words = vec![compiler];
-    words.extend(options);
-    words.push(preprocessed.display().to_string());
-    let counts = workspace.empty_folder("counter")?;
-    let allocations = Counter::build(&counts)?.allocations(&words)?;
-    Ok(Workload { name: "cc1plus -O0", words, allocations })
 }
 
 /// The first line that `program` prints with `arguments`, if it can.
