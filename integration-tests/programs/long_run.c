@@ -1,12 +1,16 @@
 // What grows in a long run. By argv[1]:
 //   live N:   N blocks of 16 to 79 bytes that all live when window "w" ends; freed behind it. In live_work.
+//   ready N:  the same, with all memory for the blocks kept ready by malloc, and hardly any more to be had.
 //   big:      in big_work 9 blocks of 1 GiB live at once, then 9 reallocs of a block to 1 GiB and more; told 5,000,000,000
 //             iterations twice. Nothing of it is touched.
 //   entries N: window "w" is entered N times, 2 mallocs in entry_work each; one block of the first entry is freed in the last.
 #include <heaptally.h>
+#include <malloc.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void *volatile sink;
 
@@ -22,6 +26,21 @@ static int live(long count) {
   for (long at = 0; at < count; at++) free(blocks[at]);
   free(blocks);
   return 0;
+}
+
+// The blocks come from freed memory that malloc has kept; 1 MiB more may be mapped in the whole process.
+static int ready(long count) {
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TOP_PAD, (int)count * 112);
+  free(malloc(1 << 20));
+  FILE *statm = fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  if (!statm || fscanf(statm, "%lu", &pages) != 1) return 6;
+  fclose(statm);
+  rlim_t bytes = (rlim_t)pages * 4096 + (1 << 20);
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes})) return 6;
+  return live(count);
 }
 
 __attribute__((noinline)) static int big_work(void) {
@@ -72,6 +91,7 @@ int main(int argc, char **argv) {
   if (argc < 2) return 2;
   long count = argc > 2 ? atol(argv[2]) : 1;
   if (!strcmp(argv[1], "live")) return live(count);
+  if (!strcmp(argv[1], "ready")) return ready(count);
   if (!strcmp(argv[1], "big")) return big();
   return entries(count);
 }
