@@ -87,7 +87,7 @@ fn is_one_of(names: &BTreeSet<String>, name: &str) -> bool {
 
 /// A linker's name without what compilers write behind it when they split or copy a function.
 fn without_clone(name: &str) -> &str {
-    let marks = [".llvm.", ".part.", ".constprop.", ".isra.", ".cold"];
+    let marks = [".llvm.", ".part.", ".constprop.", ".isra.", ".cold", ".lto_priv."];
     let end = marks.iter().filter_map(|mark| name.find(mark)).min();
     end.and_then(|end| name.get(..end)).unwrap_or(name)
 }

@@ -38,21 +38,29 @@ const fn package(
     Subject { name, version, language: Language::Cpp, features, sources, is_known: false }
 }
 
-/// A text engine, a parser, a serialiser, a map, an async executor; a parser and a formatter in C++.
-pub(crate) const SUBJECTS: [Subject; 10] = [
-    krate("regex-lite", "0.1.9", ""),
+/// The same, looked at while stacks' pairing was worked on.
+const fn known(subject: Subject) -> Subject {
+    Subject { is_known: true, ..subject }
+}
+
+/// Parsers, a text engine, maps, trees and graphs, an async executor; in C++ a formatter, a parser of a language and one of
+/// command lines. Then those that are known.
+pub(crate) const SUBJECTS: [Subject; 15] = [
     krate("pulldown-cmark", "0.13.6", ", default-features = false, features = [\"html\"]"),
-    krate("json", "0.12.4", ""),
-    krate("fst", "0.4.7", ""),
     krate("async-executor", "1.14.1", ""),
-    package("nlohmann-json3-dev", "3.11.2-2", "", "nlohmann"),
     package("libfmt-dev", "9.1.0+ds1-2", "-DFMT_HEADER_ONLY=1 -DFMT_CONSTEVAL=", "fmt"),
-    Subject {
-        is_known: true,
-        ..package("rapidjson-dev", "1.1.0+dfsg2-7.1", "-DRAPIDJSON_HAS_STDSTRING=1", "rapidjson")
-    },
-    Subject { is_known: true, ..krate("serde_json", "1.0.154", "") },
-    Subject { is_known: true, ..krate("indexmap", "2.14.2", "") },
+    krate("roxmltree", "0.21.2", ""),
+    krate("radix_trie", "0.3.0", ""),
+    krate("petgraph", "0.8.3", ""),
+    package("libtomlplusplus-dev", "3.3.0+ds-1", "-DTOML_HEADER_ONLY=1", "toml++"),
+    package("libcli11-dev", "2.1.2+ds-1", "", "CLI"),
+    known(krate("regex-lite", "0.1.9", "")),
+    known(krate("json", "0.12.4", "")),
+    known(krate("fst", "0.4.7", "")),
+    known(package("nlohmann-json3-dev", "3.11.2-2", "", "nlohmann")),
+    known(package("rapidjson-dev", "1.1.0+dfsg2-7.1", "-DRAPIDJSON_HAS_STDSTRING=1", "rapidjson")),
+    known(krate("serde_json", "1.0.154", "")),
+    known(krate("indexmap", "2.14.2", "")),
 ];
 
 impl Subject {

@@ -22,6 +22,9 @@ pub(super) struct Edge {
 
 /// The pairs that are made: each left one and each right one at most once. Ties go to the lower indices.
 pub(super) fn assign(edges: &[Edge]) -> Vec<(usize, usize)> {
+    if let [edge] = edges {
+        return vec![(edge.left, edge.right)];
+    }
     let mut parts = parts(edges);
     parts.sort_by_key(|part| (part.steps(), part.edges.first().map(|edge| (edge.left, edge.right))));
     let mut budget = BUDGET;

@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::alignment::{ALIKE, Budget, Fit, fit};
 use super::assignment::{Edge, assign};
 use super::candidate::{self, candidates};
@@ -238,7 +240,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
     /// is asked for: all of them of both sides are one pair.
     fn by_callers(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>, with_callee: bool) {
         type Place = (Entry, Option<Key>, Vec<Key>);
-        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
+        let mut places: Places<Place> = Places::default();
         for side in [0, 1] {
             for group in std::mem::take(&mut left[side]) {
                 let shape = self.shape(side, group);
@@ -247,15 +249,8 @@ impl<'a, 'p> Matcher<'a, 'p> {
                 places.entry(place).or_default()[side].push(group);
             }
         }
-        for groups in places.into_values() {
-            if groups.iter().all(|groups| !groups.is_empty()) {
-                made.push(Made { groups, how: How::Library });
-            } else {
-                let [base, change] = groups;
-                left[0].extend(base);
-                left[1].extend(change);
-            }
-        }
+        let both = of_both(places, left);
+        made.extend(both.into_iter().map(|groups| Made { groups, how: How::Library }));
         left.iter_mut().for_each(|left| left.sort_unstable());
     }
 
@@ -301,7 +296,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
     fn by_shared_functions(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>, with_places: bool) {
         let keys = self.sides.readers[0].keys;
         type Place = (Entry, Vec<Option<Key>>);
-        let mut places: BTreeMap<Place, [Vec<usize>; 2]> = BTreeMap::new();
+        let mut places: Places<Place> = Places::default();
         for side in [0, 1] {
             for &group in &left[side] {
                 let shape = self.shape(side, group);
@@ -315,7 +310,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
             }
         }
         let mut paired = [BTreeSet::new(), BTreeSet::new()];
-        for groups in places.into_values().filter(|groups| groups.iter().all(|groups| !groups.is_empty())) {
+        for groups in of_both(places, &mut [Vec::new(), Vec::new()]) {
             let mut of_place = Vec::new();
             self.by_alignment(&groups, &mut of_place);
             hold(self.sides, self.groups, &mut of_place);
@@ -483,6 +478,24 @@ impl<'a, 'p> Matcher<'a, 'p> {
         }
         made.retain(|made| made.groups.iter().any(|groups| !groups.is_empty()));
     }
+}
+
+/// Groups of either side, by what they have in common. PERF: looked up by hash: as a tree of long lists it was most of the
+/// time of 65,536 stacks that all differ.
+type Places<P> = FxHashMap<P, [Vec<usize>; 2]>;
+
+/// The groups of what both sides have, in the order of the places; `left` gets the others.
+fn of_both<P: Ord>(places: Places<P>, left: &mut [Vec<usize>; 2]) -> Vec<[Vec<usize>; 2]> {
+    let mut both = Vec::new();
+    for (place, groups) in places {
+        if groups.iter().all(|groups| !groups.is_empty()) {
+            both.push((place, groups));
+        } else {
+            left.iter_mut().zip(groups).for_each(|(left, groups)| left.extend(groups));
+        }
+    }
+    both.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    both.into_iter().map(|(_, groups)| groups).collect()
 }
 
 fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {

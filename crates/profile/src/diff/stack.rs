@@ -28,7 +28,7 @@ impl<'k> Reader<'k> {
     /// The frames of a row that are compared, leaf first, each with its place among the row's frames. The listed ones at
     /// the outer end, where a program or a thread starts, are left out, unless all are listed.
     pub(super) fn frames(&self, row: &RowView<'_>) -> Vec<(Item, u32)> {
-        let mut frames = Vec::new();
+        let mut frames = Vec::with_capacity(row.frame_count.min(2 * row.stack.locations.len()));
         self.read(row, &mut frames);
         frames
     }
@@ -97,9 +97,8 @@ impl<'k> Reader<'k> {
     /// The shape of a group of a window.
     pub(super) fn shape(&self, view: &WindowView<'_>, group: &Group) -> Shape {
         let row = group.rows.first().and_then(|&row| view.rows.get(row));
-        let frames: Vec<Item> =
-            row.map_or_else(Vec::new, |row| self.frames(row).into_iter().map(|(item, _)| item).collect());
-        Shape::new(self.keys, &frames)
+        let frames = row.map_or_else(Vec::new, |row| self.frames(row));
+        Shape::new(self.keys, &frames.into_iter().map(|(item, _)| item).collect::<Vec<Item>>())
     }
 }
 
@@ -159,7 +158,8 @@ impl Shape {
         };
         let site = site(frames);
         let rest = frames.get(site..).unwrap_or_default();
-        let mut user: Vec<Item> = rest.iter().filter(|item| !item.listed).copied().collect();
+        let mut user = Vec::with_capacity(rest.len());
+        user.extend(rest.iter().filter(|item| !item.listed));
         if user.is_empty() {
             user = rest.to_vec();
         }

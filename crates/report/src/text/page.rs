@@ -53,11 +53,13 @@ impl Page {
 
     fn styled(&mut self, before: &str, style: &str, line: &str) {
         let line = line.trim_end();
-        if self.color && !line.is_empty() {
-            self.line(&format!("{before}{style}{line}{PLAIN}"));
-        } else {
-            self.line(&format!("{before}{line}"));
+        if line.is_empty() {
+            self.line(before);
+            return;
         }
+        let parts = if self.color { [before, style, line, PLAIN] } else { [before, "", line, ""] };
+        parts.into_iter().for_each(|part| self.text.push_str(part));
+        self.text.push('\n');
     }
 
     /// A titled list, left out when it is empty.

@@ -12,12 +12,12 @@ pub(super) struct Run<'a, T> {
 
 /// Splits a sequence where items repeat: one that follows itself, or up to eight that take turns at least three times.
 pub(super) fn runs<T: PartialEq>(items: &[T]) -> Vec<Run<'_, T>> {
-    let mut runs = Vec::new();
+    let mut runs = Vec::with_capacity(items.len());
     let mut rest = items;
     while !rest.is_empty() {
         let cycle = (1..=LONGEST_CYCLE.min(rest.len() / 2)).find_map(|len| {
-            let (cycle, _) = rest.split_at(len);
-            let times = rest.chunks_exact(len).take_while(|chunk| *chunk == cycle).count();
+            let (cycle, behind) = rest.split_at(len);
+            let times = 1 + behind.chunks_exact(len).take_while(|chunk| *chunk == cycle).count();
             let least = if len == 1 { 2 } else { 3 };
             (times >= least).then_some((len, times))
         });

@@ -1,8 +1,10 @@
 //! A stack in words: its call site, what was called there, and from where.
 
+use std::rc::Rc;
+
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
-use heaptally_profile::model::{Capture, FrameKind, Profile};
+use heaptally_profile::model::{Capture, FrameKind, LocationId, Profile};
 use heaptally_profile::view::{RowView, WindowView};
 
 use super::Context;
@@ -41,9 +43,10 @@ type Seen = u64;
 
 fn seen(profile: &Profile, place: Place) -> Seen {
     const PLACE: Seen = 1 << 63;
-    let frame = frame_at(profile, place.location as usize, place.line_index as usize);
-    match frame.and_then(|frame| frame.function_id) {
-        Some(function) => function as u64,
+    let location = profile.locations.get(place.location as usize);
+    let line = location.and_then(|location| location.lines.get(place.line_index as usize));
+    match line.filter(|line| line.function < profile.functions.len()) {
+        Some(line) => line.function as u64,
         None => PLACE | u64::from(place.location) << 32 | u64::from(place.line_index),
     }
 }
@@ -60,8 +63,12 @@ impl Place {
     const GAP: Self = Self { location: u32::MAX, line_index: u32::MAX };
 
     fn of(frame: &Frame<'_>) -> Self {
+        Self::new(frame.location, frame.line_index)
+    }
+
+    fn new(location: LocationId, line_index: usize) -> Self {
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        Self { location: number(frame.location), line_index: number(frame.line_index) }
+        Self { location: number(location), line_index: number(line_index) }
     }
 
     /// `None` for a gap.
@@ -81,30 +88,39 @@ pub(super) struct Parts<'p> {
 
 impl<'p> Parts<'p> {
     pub(super) fn of(context: &Context<'p>, row: &RowView<'p>) -> Self {
-        let frames: Vec<Frame<'p>> = row.frames(context.profile).collect();
-        let is_listed = |frame: &Frame<'_>| is_listed(context.profile, context.sites, frame);
-        let at = match row.call_site(context.profile, context.sites) {
+        let profile = context.profile;
+        let at = match row.call_site(profile, context.sites) {
             Some((at, _)) => at,
             // Trimmed before it, or nothing but the allocation function.
-            None => frames.len().saturating_sub(1),
+            None => row.frames(profile).count().saturating_sub(1),
         };
-        let site = frames.get(at).copied();
+        let mut ends = row.frames(profile).skip(at.saturating_sub(1));
+        let callee = if at > 0 { ends.next() } else { None };
+        let site = ends.next();
         // Where no frame is the user's, all are shown.
-        let folds = site.is_some_and(|site| !is_listed(&site));
-        let mut callers = Vec::new();
-        let mut is_gap = false;
-        for frame in frames.iter().skip(at + 1) {
-            if folds && frame.kind != FrameKind::Signal && is_listed(frame) {
-                is_gap = true;
-                continue;
+        let folds = site.is_some_and(|site| !is_listed(profile, context.sites, &site));
+        // PERF: of callers the places alone are looked at: whole frames took a third of the time of a report.
+        let mut callers = Vec::with_capacity(row.frame_count.min(row.stack.locations.len() * 2));
+        let (mut is_gap, mut frame) = (false, 0);
+        for &id in &row.stack.locations {
+            let Some(location) = profile.locations.get(id) else { continue };
+            for line_index in 0..location.lines.len().max(1) {
+                frame += 1;
+                if frame <= at + 1 || frame > row.frame_count {
+                    continue;
+                }
+                let is_signal = location.kind == FrameKind::Signal;
+                if folds && !is_signal && context.sites.lists(location, line_index) {
+                    is_gap = true;
+                    continue;
+                }
+                if std::mem::take(&mut is_gap) {
+                    callers.push(Place::GAP);
+                }
+                callers.push(Place::new(id, line_index));
             }
-            if std::mem::take(&mut is_gap) {
-                callers.push(Place::GAP);
-            }
-            callers.push(Place::of(frame));
         }
-        drop_entry_point(context.profile, &mut callers);
-        let callee = at.checked_sub(1).and_then(|at| frames.get(at).copied());
+        drop_entry_point(profile, &mut callers);
         Self { callee, site, callers: callers.into_boxed_slice() }
     }
 
@@ -146,10 +162,10 @@ pub(super) fn is_listed(profile: &Profile, sites: &CallSites<'_>, frame: &Frame<
 }
 
 /// The call site of a stack, in one line, or in two where room is short.
-pub(super) fn site(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>) -> Vec<String> {
+pub(super) fn site(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>) -> Rc<[String]> {
     match &parts.site {
-        Some(frame) => name_and_source(context, frame, room),
-        None => vec!["unknown".to_owned()],
+        Some(frame) => context.words.of_site(frame, room, || name_and_source(context, frame, room)),
+        None => Rc::from(["unknown".to_owned()]),
     }
 }
 
@@ -206,7 +222,10 @@ pub(super) fn details(
         lines.extend(callers(context, parts, room));
         lines.extend(ending(row));
     }
-    lines.into_iter().map(|line| format!("  {line}")).collect()
+    for line in &mut lines {
+        line.insert_str(0, "  ");
+    }
+    lines
 }
 
 /// `calls Vec::push, from parse ← main`, in as many lines as it takes.
@@ -226,19 +245,24 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
         Some(frame) => fit(&frame),
         None => context.words.of_text("…"),
     };
-    let names: Vec<Word> = parts.callers.iter().map(word).collect();
-    let names: Vec<Word> = runs(&names).iter().flat_map(|run| run_words(context, run)).collect();
+    let callers: Vec<Word> = parts.callers.iter().map(word).collect();
+    let mut names = Vec::with_capacity(callers.len());
+    for run in runs(&callers) {
+        add_run(context, &run, &mut names);
+    }
     let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
     loop {
-        let mut words = Vec::new();
-        if names.len() <= near + far {
-            words.extend(names.iter().cloned());
-        } else {
-            words.extend(names.iter().take(near).cloned());
-            words.push(context.words.of_text(&format!("… {} more …", names.len() - near - far)));
-            words.extend(names.iter().skip(names.len() - far).cloned());
-        }
-        let wrapped = wrap(calls.as_deref(), &words, room.unwrap_or(LINE_COLUMNS));
+        let hidden = names.len().checked_sub(near + far).filter(|hidden| *hidden > 0);
+        let wrapped = match hidden {
+            None => wrap(calls.as_deref(), &names, room.unwrap_or(LINE_COLUMNS)),
+            Some(hidden) => {
+                let mut words = Vec::with_capacity(near + 1 + far);
+                words.extend(names.iter().take(near).cloned());
+                words.push(context.words.of_text(&format!("… {hidden} more …")));
+                words.extend(names.iter().skip(names.len() - far).cloned());
+                wrap(calls.as_deref(), &words, room.unwrap_or(LINE_COLUMNS))
+            }
+        };
         if room.is_none() || wrapped.len() <= LINES || near == 0 {
             lines.extend(wrapped);
             return lines;
@@ -247,19 +271,24 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
     }
 }
 
-fn run_words(context: &Context<'_>, run: &Run<'_, Word>) -> Vec<Word> {
+fn add_run(context: &Context<'_>, run: &Run<'_, Word>, names: &mut Vec<Word>) {
     let texts = || run.items.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ← ");
     match (run.items, run.times) {
-        (items, 1) => items.to_vec(),
-        ([one], times) => vec![context.words.of_text(&format!("{} × {}", one.text, count(times as u64)))],
-        (_, times) => vec![context.words.of_text(&format!("({}) × {}", texts(), count(times as u64)))],
+        (items, 1) => names.extend_from_slice(items),
+        ([one], times) => {
+            names.push(context.words.of_text(&format!("{} × {}", one.text, count(times as u64))));
+        }
+        (_, times) => {
+            names.push(context.words.of_text(&format!("({}) × {}", texts(), count(times as u64))));
+        }
     }
 }
 
 /// Words with arrows between, in lines of so many columns; a word is never broken.
 fn wrap(calls: Option<&str>, words: &[Word], columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut line = calls.unwrap_or_default().to_owned();
+    let mut line = String::with_capacity(columns.min(LINE_COLUMNS) + 64);
+    line.push_str(calls.unwrap_or_default());
     let mut taken = width(&line);
     for (at, word) in words.iter().enumerate() {
         let link = match (at, line.is_empty()) {

@@ -36,6 +36,7 @@ impl PartialEq for Word {
 pub(super) struct Words {
     of_text: RefCell<FxHashMap<Rc<str>, Word>>,
     of_frame: RefCell<FxHashMap<FrameInRoom, Word>>,
+    of_site: RefCell<FxHashMap<FrameInRoom, Rc<[String]>>>,
 }
 
 /// A frame by its location and line, and how many columns there are.
@@ -74,5 +75,21 @@ impl Words {
         let word = self.of_text(&text);
         self.of_frame.borrow_mut().insert(key, word.clone());
         word
+    }
+
+    /// The lines of a call site, made by `lines` when they are not known.
+    pub(super) fn of_site(
+        &self,
+        frame: &Frame<'_>,
+        room: Option<usize>,
+        lines: impl FnOnce() -> Vec<String>,
+    ) -> Rc<[String]> {
+        let key = (frame.location, frame.line_index, room);
+        if let Some(lines) = self.of_site.borrow().get(&key) {
+            return Rc::clone(lines);
+        }
+        let lines: Rc<[String]> = lines().into();
+        self.of_site.borrow_mut().insert(key, Rc::clone(&lines));
+        lines
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn site(
 ) -> Vec<String> {
     let Some(row) = row(window, entry) else { return vec!["unknown".to_owned()] };
     let context = &sides.contexts[entry.row.0.index()];
-    stack::site(context, &Parts::of(context, row), room)
+    stack::site(context, &Parts::of(context, row), room).to_vec()
 }
 
 /// The table of entries.
