@@ -81,6 +81,21 @@ static pid_t make(const char *kind, char *stack) {
             waitpid(inner, &status, 0);
             _exit(WEXITSTATUS(status));
         }
+    } else if (!strcmp(kind, "other_user")) {
+        // As servers do that drop their privileges; who has none becomes nobody in a namespace of its own.
+        if (geteuid() == 0 ? setgid(65534) || setuid(65534) : unshare(CLONE_NEWUSER)) exit(97);
+        if ((pid = fork()) == 0) {
+            pid_t inner = fork();
+            if (inner == 0) in_child();
+            int status = 0;
+            waitpid(inner, &status, 0);
+            child_work();
+            _exit(WEXITSTATUS(status));
+        }
+    } else if (!strcmp(kind, "other_root")) {
+        if (geteuid() != 0 && unshare(CLONE_NEWUSER)) exit(97);
+        if (chroot(".")) exit(97);
+        if ((pid = fork()) == 0) in_child();
     } else if (!strcmp(kind, "fork_exec")) {
         if ((pid = fork()) == 0) run_worker(NULL);
     } else if (!strcmp(kind, "raw_fork_exec")) {

@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use heaptally_profile::model::{
-    Capture, ChildProgram, Children, Counts, Environment, FrameKind, Function, FunctionId, Image, Line,
-    Location, LocationId, Losses, Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal, Window,
-    WindowKind,
+    Capture, ChildProgram, Children, Counts, Environment, FrameKind, Function, FunctionId, INCOMPLETE, Image,
+    Line, Location, LocationId, Losses, Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal,
+    Window, WindowKind,
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
@@ -24,20 +24,15 @@ use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 #[cfg(test)]
 mod tests;
 
-/// How each warning begins that tells of allocations which were not seen.
-pub(crate) const INCOMPLETE: &str = "coverage is incomplete: ";
-
 /// Whether nothing was lost, cut or missed.
 pub(crate) fn is_complete(profile: &Profile) -> bool {
     let is_cut = profile.window_captures().iter().any(|captures| captures.cut > 0);
     let has_lost =
         profile.losses != Losses::default() || profile.windows.iter().any(|window| window.lost > 0);
-    let mut warnings = profile.images.iter().flat_map(|image| &image.warnings);
     !is_cut
         && !has_lost
         && !profile.children.is_incomplete()
-        && !profile.images.iter().any(Image::is_by_passed)
-        && !warnings.any(|warning| warning.starts_with(INCOMPLETE))
+        && !profile.images.iter().any(|image| image.is_by_passed() || image.incomplete().next().is_some())
 }
 
 /// The profile of a snapshot. Frames of `recorder`, the library that recorded, are left out: a library's `operator new`

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use heaptally_profile::model::INCOMPLETE;
 use heaptally_profile::model::{Line, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::read::{Area, Module, Snapshot};
 
-use crate::convert::INCOMPLETE;
 use crate::doctor::rust_allocator::Source;
 use crate::elf::Elf;
 use crate::elf::allocator::Names;

@@ -2,7 +2,7 @@
 //! anything is done, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,20 @@ impl Content {
 }
 
 impl Content {
+    /// What to do in place of naming the standard output.
+    fn instead_of_standard_output(self) -> String {
+        match self {
+            Self::Profile | Self::Status | Self::Baseline => format!(
+                "the standard output is the program's own\nname a file with {}, or ./- for a file of that name{}",
+                self.option(),
+                self.not_started()
+            ),
+            Self::Sum => {
+                format!("it is not short for the standard output\nuse {} /dev/stdout", self.option())
+            }
+        }
+    }
+
     /// An error with the code that is meant for it.
     fn failure(self, message: String) -> Failure {
         match self {
@@ -80,7 +94,17 @@ enum Kind {
 impl Output {
     /// Makes sure that the file can be written. The folder is as it was afterwards: the program may look into it.
     pub(crate) fn prepare(path: &Path, content: Content) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Err(content.failure(format!(
+                "cannot write the {} to `-`: {}",
+                content.name(),
+                content.instead_of_standard_output()
+            )));
+        }
         let opened = match fs::metadata(path) {
+            Ok(found) if found.is_file() && is_program(path) => {
+                Err(io::Error::other("a program is there, which would be lost"))
+            }
             Ok(found) if found.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Kind::Direct),
             // Through a link, so that the link stays.
@@ -159,6 +183,13 @@ fn beside(path: &Path) -> io::Result<Kind> {
     Ok(Kind::Beside { target: folder.join(name), folder })
 }
 
+/// Whether a file can be executed by what it begins with: an ELF object or a script.
+fn is_program(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let length = File::open(path).and_then(|mut file| file.read(&mut begin)).unwrap_or(0);
+    begin[..length].starts_with(b"\x7fELF") || begin[..length].starts_with(b"#!")
+}
+
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::with_prefix_in(".heaptally-", folder)
 }
@@ -212,6 +243,22 @@ mod tests {
             let error = Output::prepare(&path, Content::Profile).unwrap_err();
             assert_eq!(error.code, crate::exit::RECORDER);
             assert!(error.message.contains("was not started"), "{error}");
+        }
+    }
+
+    #[test]
+    fn programs_and_the_standard_output_are_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        for (name, begin) in [("program", "\x7fELF\x02"), ("script", "#!/bin/sh\n")] {
+            let path = scratch.path().join(name);
+            fs::write(&path, begin).unwrap();
+            let error = Output::prepare(&path, Content::Profile).unwrap_err();
+            assert!(error.message.contains("a program is there"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), begin);
+        }
+        for (content, next) in [(Content::Profile, "./-"), (Content::Sum, "/dev/stdout")] {
+            let error = Output::prepare(Path::new("-"), content).unwrap_err();
+            assert!(error.message.contains(next), "{error}");
         }
     }
 

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{getegid, geteuid};
 
-use crate::convert::INCOMPLETE;
+use heaptally_profile::model::INCOMPLETE;
+
 use crate::doctor;
 use crate::doctor::finding::Finding;
 use crate::doctor::image::Image;

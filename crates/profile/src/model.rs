@@ -87,7 +87,15 @@ pub struct Image {
     pub processes: u64,
 }
 
+/// How each warning of an image begins that tells of allocations which were not seen.
+pub const INCOMPLETE: &str = "coverage is incomplete: ";
+
 impl Image {
+    /// The warnings that tell of allocations which were not seen.
+    pub fn incomplete(&self) -> impl Iterator<Item = &str> {
+        self.warnings.iter().map(String::as_str).filter(|warning| warning.starts_with(INCOMPLETE))
+    }
+
     /// Whether its allocations went past the recorder, and it did not go on to another image.
     pub fn is_by_passed(&self) -> bool {
         !self.in_path && !self.replaced
@@ -349,7 +357,7 @@ pub struct Losses {
     pub windows: u64,
     /// Window calls from inside the recorder.
     pub window_calls: u64,
-    /// Ends of windows that nobody began.
+    /// Window calls whose window the process never began, or without a name.
     pub stray_ends: u64,
     /// Resumes by threads that were not paused.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprints;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// The rules, with what they are about.
-const RULES: [(&str, &str); 27] = [
+const RULES: [(&str, &str); 28] = [
     ("too-many", "A window counts more than its limit allows."),
     ("too-few", "A window counts less than its limit expects."),
     ("grew", "A window counts more than its baseline, beyond what is allowed."),
@@ -23,6 +23,7 @@ const RULES: [(&str, &str); 27] = [
     ("stack-grew", "A call stack allocates more than in the baseline."),
     ("no-window", "A profile holds nothing."),
     ("failed-run", "The program that was recorded failed."),
+    ("incomplete", "Some allocations did not reach the recorder."),
     ("not-in-path", "Allocations did not reach the recorder."),
     ("lost", "Allocations were lost."),
     ("cut", "Call stacks are cut."),

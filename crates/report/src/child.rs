@@ -11,7 +11,7 @@ const NAMED: usize = 6;
 /// A sentence for each thing that there is to know, without a full stop.
 ///
 /// ```text
-/// 3 child processes were not recorded (cc1 ×2, sh); --follow-children records them
+/// 3 child processes were not recorded (cc1 ×2, sh); --follow-children records those that are not static or setuid
 /// 1 child process could not be recorded (busybox): a static or setuid program, or no room for it
 /// 2 descendants still run; what they record from now on is not in the profile
 /// ```
@@ -28,8 +28,8 @@ pub fn sentences(children: &Children) -> Vec<String> {
             )
         } else {
             let were = if total == 1 { "was" } else { "were" };
-            let them = if total == 1 { "it" } else { "them" };
-            format!("{processes} {were} not recorded{programs}; --follow-children records {them}")
+            let what = if total == 1 { "it unless it is" } else { "those that are not" };
+            format!("{processes} {were} not recorded{programs}; --follow-children records {what} static or setuid")
         });
     }
     if children.still_running > 0 {
@@ -86,11 +86,15 @@ mod tests {
         assert!(sentences(&Children::default()).is_empty());
         assert_eq!(
             sentences(&children(&[("as", 1), ("cc1", 2), ("sh", 1)])),
-            ["4 child processes were not recorded (cc1 ×2, as, sh); --follow-children records them"]
+            [
+                "4 child processes were not recorded (cc1 ×2, as, sh); --follow-children records those that are not static or setuid"
+            ]
         );
         assert_eq!(
             sentences(&children(&[("a\x1b[2J", 1)])),
-            ["1 child process was not recorded (a\\u{1b}[2J); --follow-children records it"]
+            [
+                "1 child process was not recorded (a\\u{1b}[2J); --follow-children records it unless it is static or setuid"
+            ]
         );
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         (*unseen_frees, "block", "blocks", "freed without being seen"),
         (*windows, "window", "windows", "for which there was no place"),
         (*window_calls, "window call", "window calls", "from signal handlers that interrupted the recorder"),
-        (*stray_ends, "window call", "window calls", "for a window that was never begun"),
+        (*stray_ends, "window call", "window calls", "that name no window which this process had begun"),
         (*stray_resumes, "resume", "resumes", "by threads that were not paused"),
         (*modules, "module", "modules", "for which there was no place"),
         (*thread_totals, "thread total", "thread totals", "cut short"),

@@ -3,6 +3,7 @@
 //! ```text
 //! 2 windows, 1,204,000 allocations, 61 stacks, all complete
 //! 1 window, 15,000 allocations, 8 stacks, 99.98 % complete, 3 cut; not recorded: 1 allocation from signal handlers …
+//! 1 window, 15,000 allocations, 8 stacks, these complete; not recorded: 2 allocations for which there was no place …
 //! 3 runs: 2 windows, 3,612,000 allocations, 61 stacks, 2 unstable, all complete
 //! ```
 //!
@@ -11,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use heaptally_profile::model::{Metric, Profile};
+use heaptally_profile::model::{Losses, Metric, Profile};
 use heaptally_profile::total::CaptureEvents;
 use heaptally_profile::view::is_in_background;
 
@@ -60,7 +61,7 @@ pub fn summary(profile: &Profile) -> String {
         });
     }
     if captures.total() > 0 && profile.environment.knows(Metric::Captures) {
-        parts.extend(capture_parts(&captures));
+        parts.extend(capture_parts(&captures, profile.losses == Losses::default() && lost == 0));
     }
     let mut line = parts.join(", ");
     if runs > 1 {
@@ -79,9 +80,9 @@ pub fn summary(profile: &Profile) -> String {
 }
 
 /// How well the stacks were walked, by allocations.
-fn capture_parts(captures: &CaptureEvents) -> Vec<String> {
+fn capture_parts(captures: &CaptureEvents, is_all: bool) -> Vec<String> {
     if captures.complete == captures.total() {
-        return vec!["all complete".to_owned()];
+        return vec![if is_all { "all complete" } else { "these complete" }.to_owned()];
     }
     let mut parts = vec![format!("{} complete", fine_share(captures.complete, captures.total()))];
     if captures.frame_pointer > 0 {

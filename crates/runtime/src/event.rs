@@ -319,7 +319,10 @@ fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Lo
     let Some(recorder) = recorder() else { return };
     let local = local();
     // SAFETY: the program passes a C string, by the function's contract.
-    let Some(name) = (unsafe { bytes(name) }) else { return };
+    let Some(name) = (unsafe { bytes(name) }) else {
+        recorder.tally.header().stray_ends.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        return;
+    };
     let Some(idle) = local.enter(RECORDING) else {
         recorder.tally.header().lost_window_calls.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
         return;

@@ -4,7 +4,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 use core::slice;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
     AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
@@ -33,6 +33,10 @@ const DONE: u32 = 2;
 
 static WAITING: heaptally_tally::Waiting =
     heaptally_tally::Waiting { wait: sys::wait_for, wake: sys::wake_one };
+
+/// The file's first page, mapped and closed to all access: a child that cannot open the file any more (it changed its
+/// user, or its root folder) finds the file by it. Null: there is none.
+static FIRST_PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 static STAGE: AtomicU32 = AtomicU32::new(UNTRIED);
 
@@ -146,6 +150,11 @@ fn map_head(path: &CStr) -> Option<&'static FileHeader> {
     if first.is_null() || !sys::open_pages(first, FIRST_AREA as usize) {
         return None;
     }
+    // Closed, for a second mapping that is made of it is closed as it is.
+    let page = sys::map_shared(file.number(), 0, PAGE);
+    if !page.is_null() {
+        FIRST_PAGE.store(page, Ordering::Release);
+    }
     // SAFETY: the pages are mapped for good; the command wrote them before the program started.
     let head: &'static FileHeader = unsafe { &*first.cast::<FileHeader>() };
     let is_known = head.magic == MAGIC && head.version == VERSION && head.area_bytes == AREA_BYTES;
@@ -167,7 +176,14 @@ pub(crate) fn take_area(head: &FileHeader, path: &CStr, pid: u32, flags: u32) ->
     if ordinal >= head.area_limit {
         return None;
     }
-    let map = file.and_then(|file| map_area(&file, FIRST_AREA + u64::from(ordinal) * AREA_BYTES));
+    let area = FIRST_AREA + u64::from(ordinal) * AREA_BYTES;
+    let map = map_area(|offset, bytes| match &file {
+        Some(file) => sys::map_shared(file.number(), area + offset, bytes),
+        None => match FIRST_PAGE.load(Ordering::Acquire) {
+            page if page.is_null() => page,
+            page => sys::map_shared_again(page, 0, area + offset, bytes),
+        },
+    });
     let Some((map, is_small)) = map else {
         head.refused.fetch_add(1, Ordering::Relaxed);
         return None;
@@ -196,8 +212,9 @@ pub(crate) fn os() -> Os {
     Os { map: sys::map_private, open: sys::open_pages, thread: sys::thread }
 }
 
-/// Maps each of an area's tables, smaller ones where the address space is limited.
-fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
+/// Maps each of an area's tables, smaller ones where the address space is limited. `map` maps bytes from an offset of the
+/// area on, or returns null.
+fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, bool)> {
     // With a limit the program needs the room itself: the tables together take a sixteenth of it.
     let limit = sys::address_space_limit();
     let table = |region: Region| {
@@ -209,7 +226,7 @@ fn map_area(file: &sys::File, area: u64) -> Option<(AreaMap, bool)> {
         // A table is at least one page; a mapping as large as the layout may be refused for other reasons.
         let mut bytes = share.min(region.bytes);
         loop {
-            let base = sys::map_shared(file.number(), area + region.offset, bytes);
+            let base = map(region.offset, bytes);
             if !base.is_null() {
                 return Some(TableMap { base, bytes });
             }

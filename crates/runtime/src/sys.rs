@@ -6,8 +6,8 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 
 use crate::x86_64::syscall::{
-    CLOSE, FUTEX, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MUNMAP, OPEN, OPENAT, PRCTL, PREAD64,
-    PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
+    CLOSE, FUTEX, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, OPENAT, PRCTL,
+    PREAD64, PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
 };
 
 pub(crate) const PAGE: usize = 4096;
@@ -61,6 +61,43 @@ pub(crate) fn map_shared(file: i32, offset: u64, bytes: u64) -> *mut u8 {
     }
     advise(result as *mut u8, bytes as usize, MADV_DONTDUMP);
     result as *mut u8
+}
+
+/// Another part of the file that a page of a shared mapping shows, without a descriptor of it; closed to all access as
+/// that page has to be; null when refused.
+///
+/// A shared mapping of which nothing is moved is made a second time (`mremap` of length 0), and may be longer than the
+/// first. A file is longer than the address space, so it is gone through in steps of which only the last page stays.
+pub(crate) fn map_shared_again(page: *mut u8, at: u64, offset: u64, bytes: u64) -> *mut u8 {
+    const MREMAP_MAYMOVE: usize = 1;
+    const STEP: u64 = 1 << 44;
+    let again = |page: *mut u8, bytes: u64| {
+        // SAFETY: makes a new mapping where there is none; the old one stays.
+        let result = unsafe { call(MREMAP, [page as usize, 0, bytes as usize, MREMAP_MAYMOVE, 0, 0]) };
+        (!is_error(result)).then_some(result as *mut u8)
+    };
+    let (mut seed, mut at) = (page, at);
+    let map = loop {
+        let distance = (offset - at).min(STEP);
+        let is_there = at + distance == offset;
+        let length = distance + if is_there { bytes } else { PAGE as u64 };
+        let map = again(seed, length);
+        if seed != page {
+            unmap(seed, PAGE);
+        }
+        let Some(map) = map else { return ptr::null_mut() };
+        if distance > 0 {
+            unmap(map, distance as usize);
+        }
+        // The address lies inside of the new mapping.
+        let map = map.wrapping_add(distance as usize);
+        if is_there {
+            break map;
+        }
+        (seed, at) = (map, at + distance);
+    };
+    advise(map, bytes as usize, MADV_DONTDUMP);
+    map
 }
 
 /// Gives a mapping back.

@@ -111,6 +111,8 @@ kinds! {
     a_fork_by_raw_clone: "raw_fork", "children ×1", &[&FORKED];
     a_fork_that_does_nothing: "quiet_fork", "children ×1", &[];
     a_grandchild: "grandchild", "children ×2", &[&FORKED, &FORKED];
+    forks_of_another_user: "other_user", "children ×2", &[&FORKED, &FORKED];
+    a_fork_in_another_root_folder: "other_root", "children ×1", &[&FORKED];
     fork_and_exec: "fork_exec", "children ×1", &[&WORKER];
     raw_clone_and_exec: "raw_fork_exec", "children ×1", &[&WORKER];
     fork_and_work_and_exec: "fork_work_exec", "children ×1", &[&BOTH];

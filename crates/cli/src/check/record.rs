@@ -124,7 +124,10 @@ impl RecordArgs {
         let recorded = recorded.map_err(|mut failure| {
             // What stands there is of an earlier run.
             if let Some(Err(error)) = file.as_ref().map(|file| mark_stale(file, program, &failure.message)) {
-                failure.message.push_str(&format!("\n{} is of an earlier run: {error}", self.shown_output()));
+                failure.message.push_str(&format!(
+                    "\n{} is of an earlier run, and cannot be marked as that: {error}",
+                    self.shown_output()
+                ));
             }
             unmeasured(failure)
         })?;

@@ -92,6 +92,9 @@ struct RuleArgs {
     /// Check programs that did not end with 0, too.
     #[arg(long)]
     accept_failed: bool,
+    /// Check recordings of which some allocations are known to be missing, too.
+    #[arg(long)]
+    accept_incomplete: bool,
     /// Exit with 4 at improvements, unused limits, windows without a limit or in one profile only, and missing baselines.
     #[arg(long)]
     strict: bool,
@@ -267,6 +270,7 @@ impl Check {
             today: today(),
             judges_unstable: self.rules.unstable,
             accepts_failed: self.rules.accept_failed,
+            accepts_incomplete: self.rules.accept_incomplete,
             needs_same_environment: self.rules.same_environment,
             has_files: !self.limits.is_empty(),
         })

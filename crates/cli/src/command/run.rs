@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{INCOMPLETE, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::child::sentences;
@@ -16,7 +16,7 @@ use heaptally_report::text::brief;
 
 use crate::baseline::{Saving, forget, mark_stale};
 use crate::config::settings;
-use crate::convert::{INCOMPLETE, is_complete};
+use crate::convert::is_complete;
 use crate::exit::Failure;
 use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
@@ -104,9 +104,10 @@ impl Run {
                     .message
                     .push_str(&format!("\n{} is of an earlier run: marked as stale", quote(file))),
                 Ok(false) => {}
-                Err(error) => {
-                    failure.message.push_str(&format!("\n{} is of an earlier run: {error}", quote(file)))
-                }
+                Err(error) => failure.message.push_str(&format!(
+                    "\n{} is of an earlier run, and cannot be marked as that: {error}",
+                    quote(file)
+                )),
             }
         }
         let said = match (saving, &result) {

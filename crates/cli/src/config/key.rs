@@ -63,6 +63,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "max-cut",
             "same-environment",
             "accept-failed",
+            "accept-incomplete",
             "strict",
             "exit-on-improvement",
             "fold-recursion",

@@ -7,7 +7,8 @@ use object::Object;
 
 use super::finding::Finding;
 use super::image::{Definition, Elf, Image, definition, has_text};
-use crate::convert::INCOMPLETE;
+use heaptally_profile::model::INCOMPLETE;
+
 use crate::elf;
 use crate::message::quote;
 use crate::other_allocator::{calls, drop_known};

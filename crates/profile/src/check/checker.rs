@@ -4,6 +4,7 @@ use crate::diff::{Side, What};
 use crate::limit::{
     Amount, Bound, CountRule, Gate, Limits, Metric, Origin, Pattern, Per, Rate, Rule, Severity, StackChange,
 };
+use crate::model::INCOMPLETE;
 
 use super::gate::Judgement;
 use super::{
@@ -25,7 +26,8 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
     for (side, profile) in [(Side::Base, subject.base.as_ref()), (Side::Change, Some(&subject.change))] {
         let Some(profile) = profile else { continue };
         verdict.unmeasured.extend(measurement::lost(profile, side, limits));
-        for warning in profile.images.iter().flat_map(|image| &image.warnings) {
+        let is_note = |warning: &&String| options.accepts_incomplete || !warning.starts_with(INCOMPLETE);
+        for warning in profile.images.iter().flat_map(|image| &image.warnings).filter(is_note) {
             verdict.notes.push(Note::Coverage { side, warning: warning.clone() });
         }
     }

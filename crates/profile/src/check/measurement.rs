@@ -1,8 +1,10 @@
 //! What was not measured, so that nothing can be said of it: no check passes with it.
 
+use std::collections::BTreeSet;
+
 use crate::diff::Condition;
 use crate::limit::{CUT_PERCENT, Limits, Metric, Origin, Rate};
-use crate::model::Profile;
+use crate::model::{Image, Profile};
 use crate::view::WindowView;
 
 use super::{CheckOptions, Side};
@@ -32,6 +34,16 @@ pub enum Why {
     NotInPath {
         /// The program.
         program: String,
+    },
+    /// The recorder knows of allocations that it did not see.
+    Incomplete {
+        /// In its words.
+        warning: String,
+    },
+    /// Children were to be recorded, and some were not.
+    Children {
+        /// How many.
+        count: u64,
     },
     /// More allocations were lost than the limits accept.
     Lost {
@@ -82,6 +94,16 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
     }
     for image in profile.images.iter().filter(|image| image.is_by_passed()) {
         add(Why::NotInPath { program: image.label.clone() });
+    }
+    if !options.accepts_incomplete {
+        // One library may have been loaded by several programs.
+        let warnings: BTreeSet<&str> = profile.images.iter().flat_map(Image::incomplete).collect();
+        for warning in warnings {
+            add(Why::Incomplete { warning: warning.to_owned() });
+        }
+        if profile.children.is_incomplete() {
+            add(Why::Children { count: profile.children.not_recorded_total() });
+        }
     }
     let losses = &profile.losses;
     let missing = [losses.windows, losses.images, losses.damaged].into_iter().fold(0, u64::saturating_add);

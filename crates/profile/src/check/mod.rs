@@ -74,6 +74,8 @@ pub struct CheckOptions {
     pub judges_unstable: bool,
     /// Whether programs that did not end with 0 are checked.
     pub accepts_failed: bool,
+    /// Whether recordings that are known not to have seen all allocations are checked.
+    pub accepts_incomplete: bool,
     /// Whether recordings of unlike environments cannot be compared.
     pub needs_same_environment: bool,
     /// Whether limits were stated that windows can be missing from.
@@ -88,6 +90,7 @@ impl Default for CheckOptions {
             today: Date { year: 1970, month: 1, day: 1 },
             judges_unstable: false,
             accepts_failed: false,
+            accepts_incomplete: false,
             needs_same_environment: false,
             has_files: true,
         }

@@ -4,7 +4,7 @@ use heaptally_profile::check::{Unmeasured, Why};
 use heaptally_profile::limit::Rate;
 
 use super::{Level, Statement, side};
-use crate::escape::quote;
+use crate::escape::{escape, quote};
 use crate::number::{counted, share};
 use crate::text::diff::words;
 
@@ -28,6 +28,16 @@ pub(super) fn unmeasured(unmeasured: &Unmeasured) -> Statement {
         Why::NotInPath { program } => (
             "not-in-path",
             format!("the recorder was not in the way of the allocations of {} ({of})", quote(program)),
+        ),
+        Why::Incomplete { warning } => {
+            ("incomplete", format!("{of}: {}: --accept-incomplete checks the rest", escape(warning)))
+        }
+        Why::Children { count } => (
+            "incomplete",
+            format!(
+                "{} of {of} not recorded, though children were to be: --accept-incomplete checks the rest",
+                counted(*count, "program was", "programs were")
+            ),
         ),
         Why::Lost { lost, of: all, accepted } => (
             "lost",

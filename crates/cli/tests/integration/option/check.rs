@@ -27,6 +27,7 @@ rows! {
     "--max-cut": max_cut,
     "--same-environment": same_environment,
     "--accept-failed": accept_failed,
+    "--accept-incomplete": accept_incomplete,
     "--strict": strict,
     "--exit-on-improvement": exit_on_improvement,
     "--fold-recursion": fold_recursion,
@@ -186,6 +187,13 @@ fn accept_failed(bench: &Bench) {
     same_but(bench, |profile| profile.environment.exit_code = Some(7));
     assert!(check(bench, &[]).expect(4).output.contains("ended with 7"));
     check(bench, &["--accept-failed"]).expect(0);
+}
+
+fn accept_incomplete(bench: &Bench) {
+    let warning = "coverage is incomplete: libx.so calls another allocator";
+    same_but(bench, |profile| profile.images[0].warnings.push(warning.into()));
+    assert!(check(bench, &[]).expect(4).output.contains(&format!("{warning}: --accept-incomplete")));
+    assert!(check(bench, &["--accept-incomplete"]).expect(0).output.contains(warning));
 }
 
 fn strict(bench: &Bench) {
