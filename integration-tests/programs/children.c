@@ -61,6 +61,9 @@ static pid_t make(const char *kind, char *stack) {
         if ((pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) == 0) in_child();
     } else if (!strcmp(kind, "quiet_fork")) {
         if ((pid = fork()) == 0) _exit(3);
+    } else if (!strcmp(kind, "outliving_fork")) {
+        if (fork() == 0) usleep(300000);
+        _exit(5);
     } else if (!strcmp(kind, "window_fork")) {
         if (heaptally_window_begin) heaptally_window_begin("outer");
         if ((pid = fork()) == 0) {

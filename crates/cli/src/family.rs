@@ -1,16 +1,17 @@
 //! The processes of a run that follows children: which there were, what each did, a profile for each.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use heaptally_profile::model::{ImageId, Losses, Profile, StackId};
+use heaptally_profile::model::{ChildProgram, Children, ImageId, Losses, Profile, StackId};
 use heaptally_profile::part::ByImage;
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::escape::escape;
-use heaptally_segment::layout::FLAG_CHILD;
+use heaptally_segment::layout::{CHILD_NAME_BYTES, FLAG_CHILD};
 use heaptally_segment::read::{Snapshot, State};
 use rustix::fs::{major, minor};
 use serde_json::{Value, json};
@@ -106,7 +107,45 @@ pub(crate) fn running(segment: &File) -> BTreeSet<u32> {
 fn look_for_running(segment: &File) -> BTreeSet<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|pid| *pid != std::process::id() && is_mapped(*pid, segment)).collect()
+    let own = std::process::id();
+    // Most processes of a machine are older; to read the maps of all of them takes long.
+    let start = start_time(own).unwrap_or(0);
+    let is_younger = |pid: u32| pid != own && start_time(pid).is_some_and(|of| of >= start);
+    numbers.filter(|pid| is_younger(*pid) && is_mapped(*pid, segment)).collect()
+}
+
+/// When a process began, in the kernel's ticks.
+fn start_time(pid: u32) -> Option<u64> {
+    /// Its place behind the name, which stands in brackets and may hold blanks (proc_pid_stat(5)).
+    const FIELD: usize = 19;
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(FIELD)?.parse().ok()
+}
+
+/// Which programs the processes run that have the segment mapped, and how many of them.
+pub(crate) fn running_programs(segment: &File) -> BTreeMap<String, u64> {
+    let mut programs: BTreeMap<String, u64> = BTreeMap::new();
+    for pid in running(segment) {
+        let path = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        // As the recorder keeps it.
+        let name = name.get(..CHILD_NAME_BYTES).unwrap_or(name);
+        *programs.entry(escape_path(name)).or_default() += 1;
+    }
+    programs
+}
+
+/// Adds the children that ran on and had not been noticed: one that is forked at the very end gets its first turn after
+/// the program's end.
+pub(crate) fn add_unnoticed(children: &mut Children, running: BTreeMap<String, u64>) {
+    for (program, count) in running {
+        match children.not_recorded.iter_mut().find(|child| child.program == program) {
+            Some(child) => child.count = child.count.max(count),
+            None => children.not_recorded.push(ChildProgram { program, count }),
+        }
+    }
+    children.not_recorded.sort();
 }
 
 /// Whether a process that runs has a file mapped. Its number alone would not do: another process may have it by now.

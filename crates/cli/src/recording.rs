@@ -6,7 +6,7 @@
 //! Nothing is written: where the profile goes is the caller's affair, as is what an incomplete one means
 //! ([`is_complete`](crate::convert::is_complete)). Failures carry the exit codes of `run`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -210,6 +210,11 @@ fn run_once(
     let end = process::run(&mut command, program_environment(library, segment.path()))
         .map_err(|error| cannot_start(name, &error))?;
     status.runs.push(RunStatus { end, oracle: None });
+    // Before the segment is read: whoever ends meanwhile has been noticed there.
+    let running = match recording.follow_children {
+        true => BTreeMap::new(),
+        false => family::running_programs(segment.file()),
+    };
     let (run, oracle) = on_large_stack(|| {
         let snapshot = read::read(segment.file()).map_err(|error| {
             Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
@@ -225,6 +230,8 @@ fn run_once(
             processes = family::processes(&snapshot, &running, end);
             profile.children.recorded = processes.len().saturating_sub(1) as u64;
             profile.children.still_running = running.len() as u64;
+        } else {
+            family::add_unnoticed(&mut profile.children, running);
         }
         Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;

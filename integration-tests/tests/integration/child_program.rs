@@ -207,6 +207,20 @@ fn descendants_that_run_on() {
     assert!(outcome.stderr.contains("2 descendants still run; what they record"), "{}", outcome.stderr);
 }
 
+/// A child that had no turn before its parent's end is named as any other.
+#[test]
+fn a_child_that_begins_at_its_parents_end() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "children.c", "children", &["-O1"]);
+    for turn in 0..10 {
+        let outcome = Run::new(&scratch, ["./children", "outliving_fork"]).run();
+        assert_eq!((outcome.code, outcome.report().children.text().as_str()), (5, "children ×1"), "{turn}");
+    }
+}
+
 #[test]
 fn e11_a_daemon_is_said_to_run() {
     let Some((case, scratch)) = standard::build("E11") else { return };
