@@ -19,7 +19,7 @@ use crate::doctor;
 use crate::doctor::finding::Finding;
 use crate::doctor::image::Image;
 use crate::doctor::rust_allocator::Source;
-use crate::elf::{Elf, Linkage};
+use crate::elf::{Elf, Linkage, sanitizer_of_library};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::message::quote;
 use crate::script::{self, Kind, SHELL};
@@ -190,20 +190,58 @@ pub(crate) fn refuse_privileges(path: &Path) -> Result<(), Failure> {
     let is_setuid = mode & 0o4000 != 0 && found.uid() != geteuid().as_raw();
     let is_setgid = mode & 0o2010 == 0o2010 && found.gid() != getegid().as_raw();
     let has_capabilities = !geteuid().is_root() && has_capabilities(path);
-    let what = if is_setuid {
-        "setuid"
+    let (what, advice) = if is_setuid {
+        let sudo = match found.uid() {
+            0 => "root first (sudo heaptally run …)".to_owned(),
+            user => format!("user {user} first (sudo -u '#{user}' heaptally run …)"),
+        };
+        ("setuid", format!("become {sudo}, or record a copy of the program without that bit"))
     } else if is_setgid {
-        "setgid"
+        let group = found.gid();
+        (
+            "setgid",
+            format!(
+                "take group {group} first (sudo -g '#{group}' heaptally run …), or record a copy of the program \
+                 without that bit"
+            ),
+        )
     } else if has_capabilities {
-        "given capabilities"
+        (
+            "given capabilities",
+            "become root first, who needs none (sudo heaptally run …), or record a copy of the program, which has none"
+                .to_owned(),
+        )
     } else {
         return Ok(());
     };
     Err(Failure::recorder(format!(
-        "{} is {what}, and the loader ignores LD_PRELOAD (AT_SECURE) in such a program\n\
-         become that user first (sudo heaptally run …), or record a copy of the program without that bit",
+        "{} is {what}, and the loader ignores LD_PRELOAD (AT_SECURE) in such a program\n{advice}",
         quote(path)
     )))
+}
+
+/// Refuses to go between a sanitizer's library that the user preloads and the program: both want to come first.
+pub(crate) fn refuse_preloaded() -> Result<(), Failure> {
+    let list = env::var_os("LD_PRELOAD").unwrap_or_default();
+    match preloaded_sanitizer(&list) {
+        None => Ok(()),
+        Some((library, sanitizer)) => Err(Failure::recorder(format!(
+            "LD_PRELOAD names {}, the library of {sanitizer}, which brings its own malloc and must come first\n\
+             take it out of LD_PRELOAD",
+            quote(library)
+        ))),
+    }
+}
+
+/// A library of a preload list that is a sanitizer's, and which.
+pub(crate) fn preloaded_sanitizer(list: &OsStr) -> Option<(&OsStr, &'static str)> {
+    list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).find_map(|path| {
+        let path = OsStr::from_bytes(path);
+        let name = Path::new(path).file_name()?.to_str()?;
+        // LeakSanitizer goes without its place.
+        let sanitizer = sanitizer_of_library(name).filter(|sanitizer| *sanitizer != "LeakSanitizer")?;
+        Some((path, sanitizer))
+    })
 }
 
 /// Whether a file gives capabilities to who executes it.

@@ -27,7 +27,30 @@ pub(crate) fn find(address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapp
     }
 }
 
-/// The same, by reading the lines.
+/// The path of the file that is mapped at an address, as far as it fits: how long it is.
+pub(crate) fn path_at(address: u64, path: &mut [u8], buffer: &mut [u8; BUFFER_BYTES]) -> usize {
+    let Some(file) = File::open(c"/proc/self/maps", false) else { return 0 };
+    let mut line = Line::default();
+    let mut len = 0;
+    loop {
+        let read = file.read(buffer);
+        let Some(part) = buffer.get(..read).filter(|part| !part.is_empty()) else { return 0 };
+        for byte in part {
+            match line.push(*byte) {
+                Some(mapping) if mapping.start <= address && address < mapping.end => return len,
+                Some(_) => len = 0,
+                // Nothing before the path has a slash.
+                None if (len > 0 || *byte == b'/') && len < path.len() => {
+                    path[len] = *byte;
+                    len += 1;
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// The same as [`find`], by reading the lines.
 fn read(file: &File, address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapping> {
     let mut line = Line::default();
     loop {
@@ -93,6 +116,20 @@ mod tests {
         let code = look_up(look_up as *const () as u64).unwrap();
         assert!(code.is_code && code.start < code.end);
         assert_eq!(look_up(8), None);
+    }
+
+    #[test]
+    fn a_mapping_has_its_files_path() {
+        let path_of = |address, path: &mut [u8]| path_at(address, path, &mut [0; BUFFER_BYTES]);
+        let own = std::env::current_exe().unwrap();
+        let own = std::os::unix::ffi::OsStrExt::as_bytes(own.as_os_str());
+        let code = path_of as *const () as u64;
+        let mut path = [0; 1024];
+        let len = path_of(code, &mut path);
+        assert_eq!(&path[..len], own);
+        assert_eq!((path_of(code, &mut path[..5]), &path[..5]), (5, &own[..5]));
+        assert_eq!(path_of((&raw const path).addr() as u64, &mut [0; 8]), 0);
+        assert_eq!(path_of(8, &mut [0; 8]), 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use core::slice;
 
 use heaptally_unwind::ModuleSections;
 
-use crate::sys;
+use crate::{memory_map, sys};
 
 /// What the program headers of a loaded object say.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +111,31 @@ impl Found {
             let name = self.name.to_bytes();
             return if name.starts_with(b"linux-vdso") { b"" } else { name };
         }
-        let len = sys::read_link(c"/proc/self/exe", buffer).min(512);
+        let len = program_path(self.sections.text_start, buffer);
         &buffer[..len]
+    }
+}
+
+/// The path of the program, part of whose code lies at an address, as far as it fits: how long it is. Where the loader
+/// was called by its name, with the program as its argument, the kernel takes the loader for the program.
+pub(crate) fn program_path(text: u64, buffer: &mut [u8]) -> usize {
+    // SAFETY: has no effect.
+    if unsafe { libc::getauxval(libc::AT_BASE) } == 0 {
+        return memory_map::path_at(text, buffer, &mut [0; memory_map::BUFFER_BYTES]);
+    }
+    sys::read_link(c"/proc/self/exe", buffer).min(buffer.len())
+}
+
+/// Where the loader lies.
+pub(crate) fn loader_base() -> u64 {
+    // SAFETY: has no effect.
+    match unsafe { libc::getauxval(libc::AT_BASE) } {
+        // It was called by its name. Its first address is that of its file.
+        0 => ask_objects(|object| {
+            crate::elf::defines(object.bias, object.dynamic, c"__tls_get_addr").then_some(object.bias)
+        })
+        .unwrap_or(0),
+        base => base,
     }
 }
 
