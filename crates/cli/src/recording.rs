@@ -21,7 +21,8 @@ use heaptally_profile::merge::merge;
 use heaptally_profile::model::{Environment, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
+    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
+    OPTION_ORACLE,
 };
 use heaptally_segment::read;
 use heaptally_symbolize::{Options, Symbolizer};
@@ -235,7 +236,8 @@ fn run_once(
     let end = process::run(&mut command, program_environment(library, segment.path()))
         .map_err(|error| cannot_start(name, &error))?;
     status.runs.push(RunStatus { end, oracle: None });
-    let finder = desk.map(|desk| desk.close().ok_or_else(|| Failure::new(INTERNAL, "a fault in heaptally, see above")));
+    let finder = desk
+        .map(|desk| desk.close().ok_or_else(|| Failure::new(INTERNAL, "a fault in heaptally, see above")));
     let finder = finder.transpose()?;
     // Before the segment is read: whoever ends meanwhile has been noticed there.
     let running = match recording.follow_children {

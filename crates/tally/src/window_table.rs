@@ -212,10 +212,7 @@ impl WindowTable {
     #[inline]
     pub(crate) fn end_known(&self, known: &AtomicU32, name: &[u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => {
-                self.end(name);
-                known.store(self.find(WINDOW_PROCESS, name).unwrap_or(0), Ordering::Relaxed);
-            }
+            0 => self.end_slow(known, name),
             number => {
                 let mut nesting = self.nesting.lock();
                 if self.close(&mut nesting, number) {
@@ -223,6 +220,17 @@ impl WindowTable {
                 }
             }
         }
+    }
+
+    /// A window that is defined by functions exists before its first begin.
+    #[cold]
+    #[inline(never)]
+    fn end_slow(&self, known: &AtomicU32, name: &[u8]) {
+        {
+            let _nesting = self.nesting.lock();
+            known.store(self.find_or_make(WINDOW_PROCESS, name).unwrap_or(0), Ordering::Relaxed);
+        }
+        self.end(name);
     }
 
     /// One step into a process window. With the lock held.

@@ -147,8 +147,7 @@ impl Finder {
             for (function, entry) in chosen {
                 match entry {
                     Ok(moved) => {
-                        let entry =
-                            at_entry.entry(moved.at).or_insert_with(|| (moved, function, Vec::new()));
+                        let entry = at_entry.entry(moved.at).or_insert_with(|| (moved, function, Vec::new()));
                         entry.2.push(index);
                     }
                     Err(why) => self.problem(index, format!("{} cannot be patched: {why}", quote(&function))),

@@ -79,7 +79,8 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         let mut lines = vec!["a window at functions could not be opened or closed".to_owned()];
         lines.append(&mut failures);
         lines.append(&mut outcome.warnings);
-        lines.push("`heaptally symbols PROGRAM PATTERN` lists functions, and which can be patched".to_owned());
+        lines
+            .push("`heaptally symbols PROGRAM PATTERN` lists functions, and which can be patched".to_owned());
         outcome.failure = Some(Failure::recorder(lines.join("\n")));
     }
     outcome
@@ -92,7 +93,9 @@ fn problem(state: u32) -> Option<&'static str> {
         PLAN_DIFFERS => Some("what is in memory is not what its file has (another tool may have changed it)"),
         PLAN_NO_ROOM => Some("there is no free memory within reach of its module"),
         PLAN_PROTECTED => Some("the system lets no code be changed (a hardened kernel, or a sandbox)"),
-        PLAN_THREADS => Some("threads ran before the recorder could look: its module came unseen, or threads came first"),
+        PLAN_THREADS => {
+            Some("threads ran before the recorder could look: its module came unseen, or threads came first")
+        }
         PLAN_DAMAGED => Some("its plan makes no sense to the recorder"),
         _ => Some("the recorder did not come to it"),
     }
