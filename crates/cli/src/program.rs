@@ -10,18 +10,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use heaptally_profile::model::INCOMPLETE;
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{getegid, geteuid};
-
-use heaptally_profile::model::INCOMPLETE;
 
 use crate::doctor;
 use crate::doctor::finding::Finding;
 use crate::doctor::image::Image;
 use crate::doctor::rust_allocator::Source;
-use crate::elf::{Elf, Linkage};
+use crate::elf::{self, Elf, Linkage};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
-use crate::message::quote;
+use crate::message::{quote, quote_bytes};
 use crate::script::{self, Kind, SHELL};
 
 #[cfg(test)]
@@ -82,6 +81,21 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
         NOT_EXECUTABLE,
         format!("{} is a script of a script of a script …\nname the interpreter itself", quote(name)),
     ))
+}
+
+/// Refuses what the user preloads, the value of `LD_PRELOAD`, if it cannot stand behind the recorder.
+pub(crate) fn refuse_preload(list: &OsStr) -> Result<(), Failure> {
+    for path in list.as_bytes().split(|byte| matches!(byte, b':' | b' ')) {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        if let Some(sanitizer) = elf::sanitizer_of(name) {
+            return Err(Failure::recorder(format!(
+                "LD_PRELOAD has {} of {sanitizer}, which brings its own malloc and must come first\n\
+                 run without it",
+                quote_bytes(path)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The kernel lets such a program be executed, but marks it as one that nobody may look into: not even its own recorder.

@@ -35,6 +35,9 @@ pub(crate) fn was_in_path(snapshot: &Snapshot, program: &OsStr, end: End) -> Res
         return Err(Failure::recorder(why_lost(&name, &next, &ended)));
     }
     if last.flags & FLAG_MALLOC_IS_OURS == 0 {
+        // Another program than the named one, if it went on to one.
+        let is_first = snapshot.areas.iter().find(is_own).is_some_and(|first| std::ptr::eq(first, last));
+        let name = if is_first { name } else { quote_bytes(&last.image_path) };
         let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
         return Err(Failure::recorder(format!(
             "{name} does not call the recorder's malloc but its own, defined in {}; {ended}\n\

@@ -166,6 +166,9 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     process::survive_file_limit();
     process::make_do_with_limited_address_space();
     let program = program::examine(name)?;
+    if let Some(list) = env::var_os("LD_PRELOAD") {
+        program::refuse_preload(&list)?;
+    }
     let library = library::library()?;
     let repeat = recording.repeat.max(1);
     let of_run = |number: u64, message: &str| match repeat {

@@ -1,7 +1,9 @@
 //! `/proc/self/maps`, for the rare questions that the module table cannot answer: where does this thread's stack end,
 //! and is that address code although it lies in no loaded object?
 
-use crate::sys::{File, Query};
+use core::ffi::CStr;
+
+use crate::sys::{File, Query, read_link};
 
 /// One line of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,25 @@ pub(crate) fn find(address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapp
         Query::None => None,
         Query::Unknown => read(&file, address, buffer),
     }
+}
+
+/// The path of the file that is mapped at an address; returns its length, 0 if there is none.
+pub(crate) fn file_at(address: u64, path: &mut [u8]) -> usize {
+    const FOLDER: &[u8] = b"/proc/self/map_files/";
+    let Some(mapping) = find(address, &mut [0; BUFFER_BYTES]) else { return 0 };
+    let mut link = [0_u8; FOLDER.len() + 2 * 16 + 2];
+    link[..FOLDER.len()].copy_from_slice(FOLDER);
+    let mut end = FOLDER.len();
+    for (number, behind) in [(mapping.start, b'-'), (mapping.end, 0)] {
+        let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+        for at in (0..digits).rev() {
+            link[end] = b"0123456789abcdef"[(number >> (4 * at) & 15) as usize];
+            end += 1;
+        }
+        link[end] = behind;
+        end += 1;
+    }
+    CStr::from_bytes_until_nul(&link).map_or(0, |link| read_link(link, path))
 }
 
 /// The same, by reading the lines.
@@ -93,6 +114,14 @@ mod tests {
         let code = look_up(look_up as *const () as u64).unwrap();
         assert!(code.is_code && code.start < code.end);
         assert_eq!(look_up(8), None);
+    }
+
+    #[test]
+    fn a_mapping_names_its_file() {
+        let mut path = [0; 512];
+        let len = file_at(look_up as *const () as u64, &mut path);
+        assert_eq!(&path[..len], std::env::current_exe().unwrap().as_os_str().as_encoded_bytes());
+        assert_eq!(file_at(8, &mut path), 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use core::slice;
 
 use heaptally_unwind::ModuleSections;
 
-use crate::sys;
+use crate::{memory_map, sys};
 
 /// What the program headers of a loaded object say.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +111,29 @@ impl Found {
             let name = self.name.to_bytes();
             return if name.starts_with(b"linux-vdso") { b"" } else { name };
         }
-        let len = sys::read_link(c"/proc/self/exe", buffer).min(512);
+        let len = path_of_program(self.sections.start, buffer);
         &buffer[..len]
     }
+}
+
+/// The path of the program, of which some address is known; returns its length.
+///
+/// The kernel knows a program that the user had the loader start (`ld-linux-x86-64.so.2 ./program`) as the loader's file;
+/// then it is asked whose the mapping is.
+fn path_of_program(address: u64, path: &mut [u8]) -> usize {
+    // SAFETY: has no effect. The loader has no base where it is itself what the kernel started.
+    let is_started_by_kernel = unsafe { libc::getauxval(libc::AT_BASE) } != 0;
+    let len = match is_started_by_kernel {
+        true => 0,
+        false => memory_map::file_at(address, path).min(path.len()),
+    };
+    if len > 0 { len } else { sys::read_link(c"/proc/self/exe", path).min(path.len()) }
+}
+
+/// The path of the program; returns its length.
+pub(crate) fn program_path(path: &mut [u8]) -> usize {
+    let address = ask_objects(|object| object.name.is_empty().then_some(object.sections.start));
+    path_of_program(address.unwrap_or(0), path)
 }
 
 /// Asks all loaded objects in the loader's order, until one has an answer.

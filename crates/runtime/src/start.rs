@@ -91,7 +91,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     let Some(head) = map_head(segment.path) else { return };
     child::set_head(head);
     let mut path = [0; 1024];
-    let len = sys::read_link(c"/proc/self/exe", &mut path).min(path.len());
+    let len = object::program_path(&mut path);
     let path = &path[..len];
     child::set_own_program(path);
     let flag = if segment.place.is_some() { FLAG_CHILD } else { 0 };

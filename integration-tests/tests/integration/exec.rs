@@ -29,6 +29,16 @@ fn wrappers_are_followed() {
     check_start(&Run::new(&scratch, ["sh", "-c", "exec ./start"]).run());
 }
 
+/// Called as the loader's argument, a program has its own names, and is what its image is called.
+#[test]
+fn a_program_that_the_loader_is_told_to_start() {
+    let Some(scratch) = built("start", &["-O1"]) else { return };
+    let outcome = Run::new(&scratch, ["/lib64/ld-linux-x86-64.so.2", "./start"]).run();
+    check_start(&outcome);
+    check_start(&Run::new(&scratch, ["env", "/lib64/ld-linux-x86-64.so.2", "./start"]).run());
+    assert_eq!(outcome.json["images"][0]["name"], "start", "{}", outcome.json["images"]);
+}
+
 #[test]
 fn lists_of_arguments_arrive() {
     let Some(scratch) = built("exec_list", &["-O1"]) else { return };
@@ -46,6 +56,26 @@ fn an_image_that_cannot_be_recorded_is_said() {
     let Some(scratch) = built("start", &["-static"]) else { return };
     let outcome = Run::new(&scratch, ["sh", "-c", "exec ./start"]).run();
     assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+}
+
+/// What is wrong with the image that a program went on to is not said of the program.
+#[test]
+fn an_image_with_a_malloc_of_its_own_is_named() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.write(
+        "own.c",
+        "#include <stddef.h>\nstatic char pool[1 << 20];\nstatic size_t at;\n\
+         void *malloc(size_t size) { at += (size + 15) & ~15ul; return pool + at - ((size + 15) & ~15ul); }\n\
+         void free(void *block) { (void)block; }\nint main(void) { free(malloc(20)); return 0; }\n",
+    );
+    scratch.shell("gcc -O1 -fno-builtin -o own own.c");
+    let outcome = Run::new(&scratch, ["sh", "-c", "exec ./own"]).run();
+    assert_eq!(outcome.code, 125, "{}", outcome.stderr);
+    let says = format!("`{}` does not call the recorder's malloc", scratch.path("own").display());
+    assert!(outcome.stderr.contains(&says), "{}", outcome.stderr);
 }
 
 /// What the caller handed down must not change what becomes of the run.

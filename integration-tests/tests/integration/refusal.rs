@@ -56,6 +56,24 @@ const fn row(
     Row { tools, make, program, code, says, doctor }
 }
 
+/// A sanitizer's library that the user preloads is named before the program starts.
+#[test]
+fn a_preloaded_sanitizer() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    for (name, sanitizer) in [("libasan.so", "AddressSanitizer"), ("libtsan.so", "ThreadSanitizer")] {
+        let found = Command::new("gcc").arg(format!("-print-file-name={name}")).output().expect("gcc");
+        let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
+        let outcome =
+            Run::new(&Scratch::new(), ["true"]).environment("LD_PRELOAD", &format!("/none.so:{path}")).run();
+        assert_eq!(outcome.code, 125, "{path}");
+        for words in ["LD_PRELOAD has `", name, sanitizer, "run without it"] {
+            assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+        }
+    }
+}
+
 /// A folder with the sources of all programs.
 fn folder() -> Scratch {
     const BUMP: &str = "use std::alloc::{GlobalAlloc, Layout};\nuse std::sync::atomic::{AtomicUsize, Ordering::SeqCst};\n\

@@ -24,6 +24,16 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("LeakSanitizer", "liblsan", b"__lsan_init"),
 ];
 
+/// The sanitizer whose shared library has that file name, gcc's or clang's.
+pub(crate) fn sanitizer_of(library: &[u8]) -> Option<&'static str> {
+    let of_clang = library.strip_prefix(b"libclang_rt.");
+    let is_its = |name: &str| {
+        library.starts_with(name.as_bytes())
+            || of_clang.is_some_and(|rest| rest.starts_with(&name.as_bytes()["lib".len()..]))
+    };
+    SANITIZERS.iter().find(|(_, name, _)| is_its(name)).map(|(sanitizer, ..)| *sanitizer)
+}
+
 /// How a program is linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Linkage {
@@ -99,10 +109,7 @@ impl Elf {
 
 fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>) -> Elf {
     let names = DynamicNames::of(elf);
-    let mut sanitizer = SANITIZERS
-        .iter()
-        .find(|(_, library, _)| names.needed.iter().any(|needed| needed.starts_with(library)))
-        .map(|(sanitizer, ..)| *sanitizer);
+    let mut sanitizer = names.needed.iter().find_map(|library| sanitizer_of(library.as_bytes()));
     let of_sections =
         || elf.sections().find_map(|section| managed_heap::by_section(section.name_bytes().ok()?));
     let of_libraries = || names.needed.iter().find_map(|library| managed_heap::by_library(library));
