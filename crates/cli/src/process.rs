@@ -173,6 +173,17 @@ impl Environment {
     }
 }
 
+/// Starts a thread of this command that gets no signals: they are for the one that waits for the program.
+pub(crate) fn spawn_without_signals<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<std::thread::JoinHandle<T>> {
+    const STACK_BYTES: usize = 8 << 20;
+    let inherited = block(&FORWARDED);
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
+    set_mask(&inherited);
+    thread
+}
+
 /// Starts the program and waits for its end.
 ///
 /// Signals that another process sends to this command go to the program; a terminal's reached it already.

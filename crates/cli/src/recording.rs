@@ -21,14 +21,20 @@ use heaptally_profile::merge::merge;
 use heaptally_profile::model::{Environment, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    OPTION_FOLLOW_CHILDREN, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES, OPTION_ORACLE,
+    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
+    OPTION_ORACLE,
 };
 use heaptally_segment::read;
 use heaptally_symbolize::{Options, Symbolizer};
 
 use crate::convert;
-use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::doctor::needed_libraries;
+use crate::exit::{Failure, INTERNAL, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
+use crate::function::definition::{Definitions, WindowAt};
+use crate::function::desk::Desk;
+use crate::function::finder::Finder;
+use crate::function::outcome::outcome;
 use crate::large_stack::on_large_stack;
 use crate::library;
 use crate::message::{print, quote};
@@ -60,6 +66,14 @@ pub(crate) struct RecordingArgs {
     /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
     #[arg(long)]
     no_lifetimes: bool,
+    /// Record a window that opens at the entry of one function and closes at the entry of another, in the program as it
+    /// is; can be given several times.
+    ///
+    /// BEGIN and END are names as reports print them or as the file has them, names with `*`, `re:REGEX` (all that fit), or
+    /// FILE:LINE; `heaptally symbols` lists functions. The window counts all threads, and only such windows, and those of
+    /// --window, are recorded. NAME has letters, digits, `_` and `-`; without it the window is named as it is defined.
+    #[arg(long, value_name = "[NAME=]BEGIN..END", value_parser = WindowAt::parse)]
+    window_at: Vec<WindowAt>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
     ///
     /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
@@ -70,12 +84,19 @@ pub(crate) struct RecordingArgs {
 impl RecordingArgs {
     /// Whether any of them was given.
     pub(crate) fn is_stated(&self) -> bool {
-        self.repeat > 1 || self.follow_children || self.no_lifetimes || self.segment_dir.is_some()
+        self.repeat > 1
+            || self.follow_children
+            || self.no_lifetimes
+            || self.segment_dir.is_some()
+            || !self.window_at.is_empty()
     }
 
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
     pub(crate) fn recording(&self, program: &[OsString]) -> Recording {
+        let mut functions = Definitions::default();
+        self.window_at.iter().for_each(|window| functions.add(window));
         Recording {
+            functions,
             program: program.to_vec(),
             no_lifetimes: self.no_lifetimes,
             segment_dir: self.segment_dir.clone(),
@@ -93,6 +114,8 @@ pub(crate) struct Recording {
     pub(crate) program: Vec<OsString>,
     /// Record these windows only.
     pub(crate) windows: Vec<OsString>,
+    /// Record these windows at functions.
+    pub(crate) functions: Definitions,
     /// Do not follow blocks.
     pub(crate) no_lifetimes: bool,
     /// Where the segment is kept.
@@ -204,13 +227,19 @@ fn run_once(
     let Some((name, arguments)) = recording.program.split_first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
-    let segment =
-        SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &recording.windows)?;
+    let mut names = recording.windows.clone();
+    let own = recording.functions.windows.iter().map(OsString::from);
+    names.extend(own.filter(|name| !recording.windows.contains(name)));
+    let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &names)?;
+    let desk = open_desk(recording, &segment, &names, program, library)?;
     let mut command = Command::new(name);
     command.args(arguments);
     let end = process::run(&mut command, program_environment(library, segment.path()))
         .map_err(|error| cannot_start(name, &error))?;
     status.runs.push(RunStatus { end, oracle: None });
+    let finder = desk
+        .map(|desk| desk.close().ok_or_else(|| Failure::new(INTERNAL, "a fault in heaptally, see above")));
+    let finder = finder.transpose()?;
     // Before the segment is read: whoever ends meanwhile has been noticed there.
     let running = match recording.follow_children {
         true => BTreeMap::new(),
@@ -222,7 +251,8 @@ fn run_once(
         })?;
         let oracle = status::oracle(&snapshot);
         proof::was_in_path(&snapshot, &recording.program, end)?;
-        let failure = proof::opened_all(&snapshot);
+        let functions = finder.map(|finder| outcome(&finder, &snapshot)).unwrap_or_default();
+        let failure = functions.failure.or_else(|| proof::opened_all(&snapshot));
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);
         other_allocator::warn(&mut profile, &snapshot, program);
         let mut processes = Vec::new();
@@ -234,12 +264,38 @@ fn run_once(
         } else {
             family::add_unnoticed(&mut profile.children, running);
         }
+        if let Some(image) = profile.images.first_mut() {
+            image.warnings.extend(functions.warnings);
+        }
         Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;
     if let Some(run) = status.runs.last_mut() {
         run.oracle = oracle;
     }
     Ok(run)
+}
+
+/// Answers the recorder, where windows at functions are wanted.
+fn open_desk(
+    recording: &Recording,
+    segment: &SegmentFile,
+    names: &[OsString],
+    program: &Program,
+    library: &Path,
+) -> Result<Option<Desk>, Failure> {
+    if recording.functions.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let finder = Finder::new(recording.functions.clone(), &names, library);
+    let image = fs::canonicalize(&program.image).unwrap_or_else(|_| program.image.clone());
+    let mut ahead = vec![image.clone()];
+    ahead.extend(needed_libraries(&image));
+    Desk::open(segment.file(), finder, ahead).map(Some).map_err(|error| {
+        Failure::recorder(format!(
+            "cannot answer the recorder: {error}\nsee which limit or sandbox is in the way of threads"
+        ))
+    })
 }
 
 /// The program was found and looked at, and does not start.
@@ -292,6 +348,9 @@ fn options(recording: &Recording) -> u32 {
     let mut options = if recording.no_lifetimes { OPTION_NO_LIFETIMES } else { 0 };
     if recording.follow_children {
         options |= OPTION_FOLLOW_CHILDREN;
+    }
+    if !recording.functions.is_empty() {
+        options |= OPTION_FUNCTION_WINDOWS;
     }
     // For heaptally's own tests: see the recorder's feature `oracle`.
     if env::var_os("HEAPTALLY_ORACLE").is_some_and(|value| value == "1") {

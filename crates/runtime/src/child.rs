@@ -45,7 +45,7 @@ pub(crate) enum Process {
 }
 
 /// The table of children, and with it the file's options; `None`: there is no segment.
-fn head() -> Option<&'static FileHeader> {
+pub(crate) fn head() -> Option<&'static FileHeader> {
     let head = HEAD.load(Ordering::Acquire);
     // SAFETY: `set_head` was given pages that stay mapped and open; all that changes in them is atomic.
     (!head.is_null()).then(|| unsafe { &*head })

@@ -59,7 +59,7 @@ pub fn enter(is_allocation: bool) -> Admission {
 
 /// In a process where the recorder is off: a child that is to record has its recorder from here on.
 #[inline(always)]
-fn decided() -> Option<&'static Recorder> {
+pub(crate) fn decided() -> Option<&'static Recorder> {
     if armed::is_undecided() { child::decide() } else { None }
 }
 

@@ -18,6 +18,7 @@ use heaptally_segment::layout::{
 use heaptally_tally::{Life, Pages, Spin, Tally};
 
 use crate::local::{QUIET, local};
+use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, inherited, set};
 use crate::start::{self, Area};
 use crate::thread::FreeThreads;
@@ -31,7 +32,7 @@ use crate::{armed, environment};
 pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'static Recorder> {
     // SAFETY: by the caller; it is not used once the child's own is set.
     let parent = unsafe { inherited() }?;
-    let Area { map, header, is_small } =
+    let Area { map, plans, header, is_small } =
         start::take_area(head, environment::segment_path()?, pid, FLAG_CHILD)?;
     let options = start::options(head, parent.has_libc_malloc);
     let os = start::os();
@@ -39,6 +40,10 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     let tally = unsafe { Tally::new(&map, os, options) };
     let modules = parent.modules.inherit(Pages::new(map.modules, os), &parent.tally, &tally);
     describe(parent.tally.header(), &parent.tally, header, &tally);
+    let own_plans = Plans::new(Pages::new(plans, os), plans.bytes);
+    let count = own_plans.inherit(&parent.plans, |number| parent.modules.inherited(number, &modules));
+    header.plans.store(count, Ordering::Release);
+    header.plan_limit.store(count, Ordering::Relaxed);
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
     }
@@ -46,6 +51,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
         tally,
         cache: parent.cache,
         modules,
+        plans: own_plans,
         generation: AtomicU32::new(parent.generation.load(Ordering::Relaxed).wrapping_add(1)),
         coroutine_start: parent.coroutine_start,
         loader_start: parent.loader_start,
@@ -74,7 +80,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     if is_stale {
         // The child itself loaded something before its first hook: the loader can be asked.
         let before = core::mem::replace(&mut local.busy, QUIET);
-        recorder.update_modules();
+        recorder.update_modules(false);
         local.busy = before;
     }
     Some(recorder)

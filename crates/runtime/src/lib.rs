@@ -24,6 +24,7 @@ mod next_image;
 mod object;
 #[cfg(feature = "oracle")]
 mod oracle;
+mod patch;
 mod recorder;
 mod sys;
 mod thread;

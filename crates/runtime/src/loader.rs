@@ -118,7 +118,7 @@ extern "C" fn on_loader_changed() {
     };
     // Under the loader's lock: it called us. For a namespace of its own the state of the first one stays as it is.
     if debug().is_some_and(|debug| debug.state.load(Ordering::Relaxed) == CONSISTENT) {
-        update(recorder);
+        update(recorder, true);
     } else {
         // Something is about to come or go: what is there now is bound.
         recorder.modules.note_bypasses();
@@ -130,10 +130,10 @@ pub(crate) fn has_changed_unseen() -> bool {
     HAS_CHANGED_UNSEEN.swap(false, Ordering::AcqRel)
 }
 
-fn update(recorder: &Recorder) {
+fn update(recorder: &Recorder, is_new: bool) {
     let local = local();
     let before = core::mem::replace(&mut local.busy, RECORDING);
-    recorder.update_modules();
+    recorder.update_modules(is_new);
     local.busy = before;
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn after_dlclose() {
         && recorder.is_loader_watched.load(Ordering::Relaxed) == 0
         && recorder.modules.is_stale()
     {
-        update(recorder);
+        update(recorder, false);
     }
 }
 

@@ -64,6 +64,17 @@ unsafe impl Sync for ModuleTable {}
 // SAFETY: as above.
 unsafe impl Send for ModuleTable {}
 
+/// Where a loaded object's code lies (AVMA).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ModuleCode {
+    /// AVMA = SVMA + bias.
+    pub(crate) bias: u64,
+    /// All of it: the first address, and one past the last.
+    pub(crate) whole: (u64, u64),
+    /// Its executable segments.
+    pub(crate) text: (u64, u64),
+}
+
 /// What an update found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Changes {
@@ -115,6 +126,23 @@ impl ModuleTable {
     pub(crate) fn path_of(&self, address: u64) -> Option<(u32, u32)> {
         let entry = self.entry(self.at(address)?.segment_entry)?;
         Some((entry.path.load(Ordering::Relaxed), entry.path_len.load(Ordering::Relaxed)))
+    }
+
+    /// Where the code of the loaded object of an entry lies.
+    pub(crate) fn code_of(&self, number: u32) -> Option<ModuleCode> {
+        let module = self.live().find(|module| module.segment_entry == number)?;
+        let sections = &module.sections;
+        Some(ModuleCode {
+            bias: module.bias,
+            whole: (sections.start, sections.end),
+            text: (sections.text_start, sections.text_end),
+        })
+    }
+
+    /// The number that an entry of this table has in one that inherited it.
+    pub(crate) fn inherited(&self, number: u32, by: &Self) -> u32 {
+        let entry = self.entry(number).map(|entry| entry.start.load(Ordering::Relaxed));
+        entry.and_then(|start| by.at(start)).map_or(u32::MAX, |module| module.segment_entry)
     }
 
     /// Asks something of the path of the object that holds an address; an address in no object has an empty one.

@@ -12,6 +12,7 @@ use heaptally_unwind::{CodeMap, ModuleSections, RuleCache, Unwinder};
 use crate::armed;
 use crate::memory_map;
 use crate::module_table::ModuleTable;
+use crate::patch::{self, Plans};
 use crate::thread::{FreeThreads, ThreadEnd, ThreadState};
 
 /// Everything that recording needs.
@@ -19,6 +20,8 @@ pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     pub(crate) cache: &'static RuleCache,
     pub(crate) modules: ModuleTable,
+    /// What is to be done at functions' entries.
+    pub(crate) plans: Plans,
     /// Raised when code goes away: what is remembered of older generations is not used.
     pub(crate) generation: AtomicU32,
     /// Where `makecontext` lets a coroutine's first function return to; 0: not learnt.
@@ -89,22 +92,26 @@ pub(crate) fn set(recorder: Recorder) -> &'static Recorder {
 }
 
 impl Recorder {
-    /// Code came or went.
-    pub(crate) fn update_modules(&self) {
+    /// Code came or went. `is_new`: no thread can be in what came.
+    pub(crate) fn update_modules(&self, is_new: bool) {
         let changes = self.modules.update(&self.tally);
         if changes.unloaded > 0 {
             self.generation.fetch_add(1, Ordering::AcqRel);
             self.cache.flush(0, u64::MAX);
             self.tally.forget_stacks();
             crate::operator_new::forget_searched();
+            patch::forget(self);
         }
         self.other_code.forget();
+        if changes.loaded > 0 {
+            patch::ask(self, is_new);
+        }
     }
 
     /// What is to be known of libraries beside where their code lies. Not inside of an allocation.
     pub(crate) fn look_around(&self) {
         if self.is_loader_watched.load(Ordering::Relaxed) == 0 && self.modules.is_stale() {
-            self.update_modules();
+            self.update_modules(false);
         }
         self.modules.note_bypasses();
     }
@@ -155,6 +162,10 @@ impl CodeMap for CodeView<'_> {
             *known = (mapping.start, mapping.end);
         }
         Some(*known)
+    }
+
+    fn moved(&self, pc: u64) -> Option<(u64, u64)> {
+        patch::moved(self.recorder, pc)
     }
 
     fn is_coroutine_start(&self, pc: u64) -> bool {

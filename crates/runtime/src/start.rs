@@ -10,8 +10,8 @@ use heaptally_segment::layout::{
     AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
     FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
     FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
-    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, ROWS, Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS,
-    THREADS, TOTALS, VERSION, WINDOWS,
+    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, ROWS, Region, STATE_ATTACHED, STATE_ATTACHING,
+    STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
@@ -20,9 +20,10 @@ use crate::environment::Segment;
 use crate::module_table::ModuleTable;
 pub use crate::object::{Scope, is_defined};
 use crate::operator_new::Definer;
+use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-use crate::{armed, child, environment, loader, namespace, object, sys};
+use crate::{armed, child, environment, loader, namespace, object, patch, sys};
 
 /// Nobody has tried yet.
 const UNTRIED: u32 = 0;
@@ -83,7 +84,7 @@ pub fn settle() {
     #[cfg(feature = "oracle")]
     crate::oracle::start(recorder);
     // What was loaded between the first hook and here.
-    recorder.update_modules();
+    recorder.update_modules(false);
 }
 
 fn attach(segment: Segment, surroundings: &Surroundings) {
@@ -95,7 +96,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     let path = &path[..len];
     child::set_own_program(path);
     let flag = if segment.place.is_some() { FLAG_CHILD } else { 0 };
-    let Some(Area { map, header, is_small }) = take_area(head, segment.path, sys::pid(), flag) else {
+    let Some(Area { map, plans, header, is_small }) = take_area(head, segment.path, sys::pid(), flag) else {
         return;
     };
     // It was counted as a child that is not recorded when it was started.
@@ -122,6 +123,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         tally,
         cache,
         modules: ModuleTable::new(Pages::new(map.modules, os)),
+        plans: Plans::new(Pages::new(plans, os), plans.bytes),
         generation: AtomicU32::new(1),
         coroutine_start: coroutine_start(),
         loader_start: loader_start(),
@@ -142,6 +144,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
     }
     header.state.store(STATE_ATTACHED, Ordering::Release);
+    patch::ask(recorder, false);
 }
 
 /// Maps and opens the file's first pages; `None`: it is not there, or it is not such a file.
@@ -165,6 +168,8 @@ fn map_head(path: &CStr) -> Option<&'static FileHeader> {
 /// An area that this process has taken.
 pub(crate) struct Area {
     pub(crate) map: AreaMap,
+    /// The plans' table.
+    pub(crate) plans: TableMap,
     pub(crate) header: &'static AreaHeader,
     /// Whether the tables are smaller than the layout's.
     pub(crate) is_small: bool,
@@ -185,7 +190,7 @@ pub(crate) fn take_area(head: &FileHeader, path: &CStr, pid: u32, flags: u32) ->
             page => sys::map_shared_again(page, 0, area + offset, bytes),
         },
     });
-    let Some((map, is_small)) = map else {
+    let Some((map, plans, is_small)) = map else {
         head.refused.fetch_add(1, Ordering::Relaxed);
         return None;
     };
@@ -195,7 +200,7 @@ pub(crate) fn take_area(head: &FileHeader, path: &CStr, pid: u32, flags: u32) ->
     header.ordinal.store(ordinal, Ordering::Relaxed);
     header.flags.store(flags, Ordering::Relaxed);
     header.state.store(STATE_ATTACHING, Ordering::Release);
-    Some(Area { map, header, is_small })
+    Some(Area { map, plans, header, is_small })
 }
 
 /// What the tables keep, as the command asked for it.
@@ -215,7 +220,7 @@ pub(crate) fn os() -> Os {
 
 /// Maps each of an area's tables, smaller ones where the address space is limited. `map` maps bytes from an offset of the
 /// area on, or returns null.
-fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, bool)> {
+fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, TableMap, bool)> {
     // With a limit the program needs the room itself: the tables together take a sixteenth of it.
     let limit = sys::address_space_limit();
     let table = |region: Region| {
@@ -249,7 +254,8 @@ fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, bool)> {
         directories: table(DIRECTORIES)?,
         counters: table(COUNTERS)?,
     };
-    sys::open_pages(map.header.base, PAGE as usize).then_some((map, limit.is_some()))
+    let plans = table(PLANS)?;
+    sys::open_pages(map.header.base, PAGE as usize).then_some((map, plans, limit.is_some()))
 }
 
 /// Writes what the report says of the image.

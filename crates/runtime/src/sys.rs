@@ -375,6 +375,52 @@ pub(crate) fn wake_one(word: &AtomicU32) {
     unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
+const FUTEX_WAIT: usize = 0;
+const FUTEX_WAKE: usize = 1;
+
+/// Sleeps until a word that other processes know is woken, unless it is not `value`, for so long at the most. May return
+/// at any time.
+pub(crate) fn wait_shared(word: &AtomicU32, value: u32, milliseconds: u64) {
+    let time = [milliseconds / 1000, milliseconds % 1000 * 1_000_000];
+    // SAFETY: the kernel reads the word and the time.
+    unsafe {
+        call(FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, time.as_ptr() as usize, 0, 0])
+    };
+}
+
+/// Wakes who sleeps on a word that other processes know.
+pub(crate) fn wake_shared(word: &AtomicU32) {
+    // SAFETY: the word's address is looked up only.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// Whether the calling thread is the only one of its process; false also where that cannot be read.
+pub(crate) fn is_single_threaded() -> bool {
+    const FIELD: &[u8] = b"\nThreads:\t";
+    let Some(file) = File::open(c"/proc/self/status", false) else { return false };
+    let mut text = [0; 2048];
+    let len = file.read(&mut text);
+    let text = text.get(..len).unwrap_or_default();
+    let at = text.windows(FIELD.len()).position(|part| part == FIELD);
+    at.and_then(|at| text.get(at + FIELD.len()..)).is_some_and(|rest| rest.starts_with(b"1\n"))
+}
+
+/// Private, zeroed, writable memory at an address at which nothing is. False: there is something.
+pub(crate) fn map_exactly(at: usize, bytes: usize) -> bool {
+    const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces nothing.
+    let result = unsafe { call(MMAP, [at, bytes, PROT_READ_WRITE, flags, usize::MAX, 0]) };
+    if is_error(result) {
+        return false;
+    }
+    // A kernel before 4.17 takes the address as a wish.
+    if result as usize != at {
+        unmap(result as *mut u8, bytes);
+    }
+    result as usize == at
+}
+
 /// The limit of the address space in bytes, if there is one.
 pub(crate) fn address_space_limit() -> Option<u64> {
     let mut limit = [u64::MAX; 2];

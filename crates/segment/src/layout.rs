@@ -12,17 +12,25 @@ use core::mem::size_of;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 mod child;
+mod plan;
+mod thread;
 
 pub use crate::entry_point::EntryPoint;
 pub use child::{
     CHILD_NAME_BYTES, CHILD_NAME_LIMIT, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_BYTES,
     CHILDREN_OFFSET, ChildName, Children,
 };
+pub use plan::{
+    ACTION_BEGIN, ACTION_END, ACTION_KIND_SHIFT, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS,
+    PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL,
+    PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
+};
+pub use thread::{THREAD_ALIVE, THREAD_ENDED, THREAD_MERGED, ThreadLife, ThreadTotal};
 
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -38,6 +46,8 @@ pub const OPTION_NAMED_WINDOWS: u32 = 1 << 1;
 pub const OPTION_ORACLE: u32 = 1 << 2;
 /// [`FileHeader::options`]: child processes are recorded, each in areas of its own.
 pub const OPTION_FOLLOW_CHILDREN: u32 = 1 << 3;
+/// [`FileHeader::options`]: windows at functions are wanted: the recorder asks the command for plans.
+pub const OPTION_FUNCTION_WINDOWS: u32 = 1 << 4;
 /// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
 /// purpose, so that a test can see that the oracle finds it. 0: none.
 pub const OPTION_MUTATION_SHIFT: u32 = 8;
@@ -65,8 +75,12 @@ pub struct FileHeader {
     pub names_len: u32,
     /// Images that opened the file and could not map it.
     pub refused: AtomicU32,
+    /// How often a recorder asked for plans: the command waits here.
+    pub requests: AtomicU32,
+    /// Not 0: the command's process answers requests.
+    pub answering: AtomicU32,
     /// Reserved, zero.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
     /// The names of the windows that were asked for, each ended by a NUL.
     pub names: [u8; NAMES_BYTES],
 }
@@ -199,6 +213,19 @@ pub struct AreaHeader {
     pub next_program: AtomicU32,
     /// Its length in bytes.
     pub next_program_len: AtomicU32,
+
+    /// How many plans the area has room for.
+    pub plan_limit: AtomicU32,
+    /// How often the recorder asked for plans.
+    pub plan_requests: AtomicU32,
+    /// Which request the command has seen.
+    pub plans_seen: AtomicU32,
+    /// Which request the command has answered: the recorder waits here. Stored last.
+    pub plan_answers: AtomicU32,
+    /// How many plans there are.
+    pub plans: AtomicU32,
+    /// Requests that were not answered in time.
+    pub plans_late: AtomicU32,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].
@@ -261,6 +288,8 @@ pub const CHUNK_BYTES: u64 = ROWS_PER_CHUNK as u64 * size_of::<Counters>() as u6
 pub const CHUNK_LIMIT: u32 = 1 << 22;
 /// Bytes of one shard's directory.
 pub const DIRECTORY_BYTES: u64 = (ROW_LIMIT / ROWS_PER_CHUNK) as u64 * 4;
+/// The most functions whose entries are patched.
+pub const PLAN_LIMIT: u32 = 1 << 16;
 /// How many bits of a remembered block hold its row's number.
 pub const BLOCK_ROW_BITS: u32 = 22;
 
@@ -285,9 +314,12 @@ pub const TOTALS: Region = Region::after(THREADS, TOTAL_LIMIT as u64 * size_of::
 pub const DIRECTORIES: Region = Region::after(TOTALS, SHARD_LIMIT as u64 * DIRECTORY_BYTES);
 /// Chunks of [`Counters`].
 pub const COUNTERS: Region = Region::after(DIRECTORIES, CHUNK_LIMIT as u64 * CHUNK_BYTES);
+/// [`Plan`]s.
+pub const PLANS: Region =
+    Region::after(COUNTERS, (PLAN_LIMIT as u64 * size_of::<Plan>() as u64).next_multiple_of(PAGE));
 
 /// The length of an area.
-pub const AREA_BYTES: u64 = COUNTERS.offset + COUNTERS.bytes;
+pub const AREA_BYTES: u64 = PLANS.offset + PLANS.bytes;
 /// Where the first area begins in the file.
 pub const FIRST_AREA: u64 = CHILDREN_OFFSET + CHILDREN_BYTES;
 /// The length of the file.
@@ -523,60 +555,6 @@ pub const NOTE_BYPASS: u32 = 1;
 pub const NOTE_NAMESPACE: u32 = 1 << 1;
 /// [`Module::notes`]: it is the first of its namespace, for which the others were loaded.
 pub const NOTE_NAMESPACE_FIRST: u32 = 1 << 2;
-
-/// [`ThreadLife::state`]: the thread lives, or the program ended while it did.
-pub const THREAD_ALIVE: u32 = 1;
-/// [`ThreadLife::state`]: it has ended.
-pub const THREAD_ENDED: u32 = 2;
-/// [`ThreadLife::state`]: several lives, merged by name and start function.
-pub const THREAD_MERGED: u32 = 3;
-
-/// One thread from its first recorded event to its end. Valid when `state` is not 0.
-#[repr(C)]
-#[derive(Debug)]
-pub struct ThreadLife {
-    /// `THREAD_*`, stored last.
-    pub state: AtomicU32,
-    /// The kernel's thread id.
-    pub tid: AtomicU32,
-    /// How many lives are merged here.
-    pub lives: AtomicU32,
-    /// A node of its first stack: its root side names the start function. 0 when unknown.
-    pub first_node: AtomicU32,
-    /// The thread's name at its first event, NUL-padded.
-    pub name: [AtomicU32; 4],
-    /// Its name when it ended, or at the latest look.
-    pub last_name: [AtomicU32; 4],
-    /// The return address in the start function (AVMA): the third frame from the root.
-    pub start_address: AtomicU64,
-    /// The first of its totals, linked by [`ThreadTotal::next`]; 0 for none.
-    pub totals: AtomicU32,
-    /// Reserved.
-    pub reserved: AtomicU32,
-    /// Reserved.
-    pub padding: [u64; 8],
-}
-
-/// What one thread life did in one window: exact, and an independent sum of what the rows hold. Valid when `window`
-/// is not 0.
-#[repr(C)]
-#[derive(Debug)]
-pub struct ThreadTotal {
-    /// The window's number, stored last.
-    pub window: AtomicU32,
-    /// The life's next total, 0 for none.
-    pub next: AtomicU32,
-    /// Successful allocations.
-    pub allocations: AtomicU64,
-    /// Their requested bytes.
-    pub bytes: AtomicU64,
-    /// Blocks of that window which this thread freed, whenever.
-    pub freed: AtomicU64,
-    /// Their bytes.
-    pub freed_bytes: AtomicU64,
-    /// Reserved.
-    pub padding: [u64; 3],
-}
 
 const _: () = {
     assert!(size_of::<FileHeader>() <= PAGE as usize);

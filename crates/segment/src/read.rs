@@ -36,12 +36,15 @@ mod area;
 mod child;
 mod counter;
 mod module;
+mod plan;
 mod source;
 mod stack;
 mod thread;
 
 #[cfg(test)]
 mod tests;
+
+pub use plan::{NewPlan, Plan, Request, answer, requests, see};
 
 /// Why a file could not be read as a segment.
 #[derive(Debug)]
@@ -182,6 +185,10 @@ pub struct Area {
     pub unloads: u32,
     /// What the recorder's self-comparison found; all zero unless it was on.
     pub oracle: Oracle,
+    /// What was to be written over functions' entries, and what came of it.
+    pub plans: Vec<Plan>,
+    /// Requests for plans that were not answered in time.
+    pub plans_late: u32,
 }
 
 /// What an area could not record. All zero: nothing was lost.

@@ -70,6 +70,6 @@ mod worker;
 
 pub use debug_file::find_debug_file;
 pub use demangle::{demangle, without_clone_suffix};
-pub use function_list::{FunctionList, ListedFunction, list_functions};
+pub use function_list::{FunctionList, ListedFunction, list_functions, list_named};
 pub use progress::Progress;
 pub use symbolizer::{Options, Symbolizer};

@@ -1,7 +1,7 @@
 //! All tables together: what happens with each event.
 #![expect(unsafe_code, reason = "the area's header lies in the segment")]
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root};
 
@@ -416,6 +416,18 @@ impl Tally {
     /// Ends it.
     pub fn window_end(&self, name: &[u8]) {
         self.windows.end(name);
+    }
+
+    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first.
+    #[inline]
+    pub fn window_begin_known(&self, known: &AtomicU32, name: &[u8]) {
+        self.windows.begin_known(known, name);
+    }
+
+    /// Ends it, likewise.
+    #[inline]
+    pub fn window_end_known(&self, known: &AtomicU32, name: &[u8]) {
+        self.windows.end_known(known, name);
     }
 
     /// Begins a window of this thread.

@@ -39,6 +39,13 @@ pub trait CodeMap {
     /// Whether `pc` is where a coroutine's first function returns to (`makecontext`'s start routine).
     fn is_coroutine_start(&self, pc: u64) -> bool;
 
+    /// What code at run time stands for, if `pc` lies where instructions of a module were moved to: the address of the
+    /// instruction in its module, and how many words the moved code has pushed beyond it. Asked where a signal interrupted
+    /// a frame; by default nothing was moved.
+    fn moved(&self, _pc: u64) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Whether the 8 bytes at `address` can be read. Asked only before the walk goes to a stack of which nothing is
     /// known; by default the kernel is asked, by a system call that changes nothing.
     fn is_readable(&self, address: u64) -> bool {

@@ -259,6 +259,11 @@ impl<M: CodeMap> Unwinder<'_, M> {
         if is_signal {
             frame.address |= SIGNAL;
             caller.address |= INTERRUPTED;
+            // The walk goes on as if the instruction had been interrupted at its own place.
+            if let Some((original, pushed)) = self.map.moved(pc) {
+                caller.address = original & (ADDRESS_END - 1) | INTERRUPTED;
+                caller.sp = sp.wrapping_add(8 * pushed);
+            }
         } else {
             self.go_to(frame, sp, 1)?;
             if pc == 0 {

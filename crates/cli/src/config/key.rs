@@ -12,6 +12,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "window",
             "repeat",
             "follow-children",
+            "window-at",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -80,6 +81,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "width",
             "repeat",
             "follow-children",
+            "window-at",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -132,6 +134,7 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "follow-children", &["change"]),
     ("check", "no-lifetimes", &["change"]),
     ("check", "segment-dir", &["change"]),
+    ("check", "window-at", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.

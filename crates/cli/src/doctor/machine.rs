@@ -108,7 +108,7 @@ fn environment() -> Vec<Finding> {
     let value = |name| env::var_os(name).filter(|value| !value.is_empty());
     let preload = match value("LD_PRELOAD").as_deref() {
         None => Finding::ok("ld_preload", "LD_PRELOAD is not set"),
-        Some(list) if let Some((library, sanitizer)) = preloaded_sanitizer(&list) => Finding::problem(
+        Some(list) if let Some((library, sanitizer)) = preloaded_sanitizer(list) => Finding::problem(
             "ld_preload",
             format!("LD_PRELOAD names {}, the library of {sanitizer}, which must come first", quote(library)),
             "take it out of LD_PRELOAD",

@@ -8,7 +8,11 @@
 //! it was given. So everything that has to be known of instructions is known here.
 
 pub(crate) mod code;
+pub(crate) mod definition;
+pub(crate) mod desk;
 pub(crate) mod entry;
+pub(crate) mod finder;
 pub(crate) mod module;
 pub(crate) mod near;
+pub(crate) mod outcome;
 pub(crate) mod pattern;

@@ -24,7 +24,11 @@ impl Module {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let debug_dirs = [PathBuf::from("/usr/lib/debug")];
-        let list = list_functions(path, "", &debug_dirs);
+        Self::of_list(path, list_functions(path, "", &debug_dirs))
+    }
+
+    /// Reads the code of a file whose functions are listed.
+    pub(crate) fn of_list(path: &Path, list: FunctionList) -> io::Result<Self> {
         let starts = list.functions.iter().filter_map(|function| Some(function.range?.0));
         let code = Code::read(path, starts)?;
         let whole = list.functions.iter().filter(|function| !is_part(function));

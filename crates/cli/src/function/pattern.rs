@@ -43,6 +43,11 @@ impl Pattern {
         Ok(Self::Name(text.to_owned()))
     }
 
+    /// Whether it means one function, or its copies, and not all that fit.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::Name(name) if !name.contains('*'))
+    }
+
     /// The functions that fit, as indices.
     pub(crate) fn find(&self, functions: &[ListedFunction]) -> Vec<usize> {
         let all = |fits: &dyn Fn(&ListedFunction) -> bool| -> Vec<usize> {

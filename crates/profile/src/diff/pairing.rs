@@ -256,7 +256,8 @@ impl<'a, 'p> Matcher<'a, 'p> {
 
     /// Takes out what looks like a function with another name that is not alike: a call site that one side alone has, and on
     /// the other side one with the same counts below the same callers. Nothing proves that they are one, so they stay
-    /// alone; but neither is it the counterpart of a third.
+    /// alone; but neither is it the counterpart of a third. Without debug information they stay in: a function may be on
+    /// one side alone because the other side inlined it.
     fn set_apart(&mut self, left: &mut [Vec<usize>; 2]) -> [Vec<usize>; 2] {
         type Place = (Entry, Vec<Key>, [u128; 2]);
         let keys = self.sides.readers[0].keys;
@@ -265,7 +266,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
             let others = u128::from(iterations(self.sides.views[1 - side].window));
             for &group in &left[side] {
                 let shape = self.shape(side, group);
-                if !shape.user.first().is_some_and(|site| keys.is_one_sided(site.key)) {
+                if !shape.user.first().is_some_and(|site| site.has_source && keys.is_one_sided(site.key)) {
                     continue;
                 }
                 let callers = shape.keys().skip(1).filter(|&key| !keys.is_one_sided(key)).collect();

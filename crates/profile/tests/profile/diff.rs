@@ -314,13 +314,19 @@ fn offsetting_changes_and_kinds() {
         (1, base),
         (1, change),
         &[
-            "4 New fresh:0",
-            "-4 Gone gone:0",
+            // Without debug information each may have been inlined on the other side.
+            "4 MovedFrom fresh:0",
+            "-4 MovedTo gone:0",
             "5 RenamedFrom new_name:0",
             "-5 RenamedTo old_name:0",
             "10 RenamedFrom swap_b:0",
             "-10 RenamedTo swap_a:0",
         ],
+    );
+    expect(
+        (1, "4 8 malloc gone@a.c:3 main@a.c:9"),
+        (1, "4 8 malloc fresh@a.c:3 main@a.c:9"),
+        &["4 New fresh:3", "-4 Gone gone:3"],
     );
     expect((1, "9 8 malloc f main"), (1, "9 16 malloc f main"), &["0 Larger f:0"]);
     expect((1, "9 16 malloc f main"), (1, "9 8 malloc f main"), &["0 Smaller f:0"]);

@@ -2,3 +2,4 @@
 
 pub(crate) mod local;
 pub(crate) mod syscall;
+pub(crate) mod trampoline;

@@ -27,7 +27,11 @@ pub(super) struct Strings<'a> {
     used: u32,
 }
 
-impl Strings<'_> {
+impl<'a> Strings<'a> {
+    pub(super) fn new(area: AreaSource<'a>, used: u32) -> Self {
+        Self { area, used }
+    }
+
     /// The text at an offset; `None` where there is no such text.
     pub(super) fn get(self, offset: u32, len: u32, limit: u32) -> Result<Option<Vec<u8>>, Error> {
         if len > limit || offset.checked_add(len).is_none_or(|end| end > self.used) {
@@ -53,7 +57,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         // Not a number that a recorder writes: believe the tables, not the end.
         _ => State::Attaching,
     };
-    let strings = Strings { area, used: header.u32(offset_of!(AreaHeader, strings)).min(STRING_LIMIT) };
+    let strings = Strings::new(area, header.u32(offset_of!(AreaHeader, strings)).min(STRING_LIMIT));
     let mut losses = read_losses(header);
 
     let (windows, window_numbers) =
@@ -108,6 +112,8 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         bootstrap_allocations: header.u64(offset_of!(AreaHeader, bootstrap_allocations)),
         unloads: header.u32(offset_of!(AreaHeader, unloads)),
         oracle: read_oracle(header),
+        plans: super::plan::read(area, header.u32(offset_of!(AreaHeader, plans)), strings)?,
+        plans_late: header.u32(offset_of!(AreaHeader, plans_late)),
         modules,
     }))
 }

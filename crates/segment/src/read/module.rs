@@ -9,9 +9,18 @@ use super::{Error, Module};
 use crate::layout::{self, MODULES};
 
 pub(super) fn read(area: AreaSource<'_>, used: u32, strings: Strings<'_>) -> Result<Vec<Module>, Error> {
+    Ok(read_numbered(area, used, strings)?.into_iter().map(|(_, module)| module).collect())
+}
+
+/// As [`read`], each with the number of its entry.
+pub(super) fn read_numbered(
+    area: AreaSource<'_>,
+    used: u32,
+    strings: Strings<'_>,
+) -> Result<Vec<(u32, Module)>, Error> {
     let mut modules = Vec::new();
     let mut failed = None;
-    area.for_each::<layout::Module>(MODULES, used, |_, entry| {
+    area.for_each::<layout::Module>(MODULES, used, |number, entry| {
         if entry.u32(offset_of!(layout::Module, state)) == 0 {
             return;
         }
@@ -25,7 +34,7 @@ pub(super) fn read(area: AreaSource<'_>, used: u32, strings: Strings<'_>) -> Res
             }
         };
         let build_id_len = entry.u32(offset_of!(layout::Module, build_id_len)).min(32);
-        modules.push(Module {
+        let module = Module {
             path,
             build_id: entry.slice(offset_of!(layout::Module, build_id), build_id_len as usize).into(),
             bias: entry.u64(offset_of!(layout::Module, bias)),
@@ -39,7 +48,8 @@ pub(super) fn read(area: AreaSource<'_>, used: u32, strings: Strings<'_>) -> Res
             inode: entry.u64(offset_of!(layout::Module, inode)),
             device: entry.u64(offset_of!(layout::Module, device)),
             notes: entry.u32(offset_of!(layout::Module, notes)),
-        });
+        };
+        modules.push((number, module));
     })?;
     match failed {
         Some(error) => Err(error),

@@ -46,6 +46,7 @@ rows! {
     "--width": width,
     "--repeat": repeat,
     "--follow-children": follow_children,
+    "--window-at": window_at,
     "--no-lifetimes": no_lifetimes,
     "--segment-dir": segment_dir,
     "--output": output,
@@ -354,6 +355,13 @@ fn follow_children(bench: &Bench) {
     let script = script.to_str().unwrap();
     assert!(record(bench, &[], script).output.contains("in the base only"));
     assert!(!record(bench, &["--follow-children"], script).output.contains("in the base only"));
+}
+
+fn window_at(bench: &Bench) {
+    let demo = bench.demo();
+    record(bench, &["--window-at", "no_such..thing"], &demo).expect(4).says(&["no_such"]);
+    let at = ["--window-at", "parse=heaptally_demo::parse .. heaptally_demo::describe"];
+    assert!(record(bench, &at, &demo).output.contains("window \"parse\""));
 }
 
 fn no_lifetimes(bench: &Bench) {

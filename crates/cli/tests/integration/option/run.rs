@@ -10,6 +10,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--output", check: output },
     Row { command: "run", option: "--save-baseline", check: save_baseline },
     Row { command: "run", option: "--window", check: window },
+    Row { command: "run", option: "--window-at", check: window_at },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
@@ -50,6 +51,16 @@ fn window(bench: &Bench) {
     assert_eq!(windows("one.pb.gz"), ["look up"]);
     bench.output(&["run", "-o", "two.pb.gz", "--window", "look up", "--window", "parse", &demo]);
     assert_eq!(windows("two.pb.gz").len(), 2);
+}
+
+fn window_at(bench: &Bench) {
+    let demo = bench.demo();
+    let at = "asked=heaptally_demo::parse .. heaptally_demo::describe";
+    bench.output(&["run", "-o", "at.pb.gz", "--window-at", at, &demo]);
+    let report = bench.sandbox.json("at.pb.gz");
+    assert_eq!(report["windows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(report["windows"][0]["name"], "asked");
+    bench.call(&["run", "--window-at", "one", "true"]).expect(125).says(&["BEGIN..END"]);
 }
 
 fn follow_children(bench: &Bench) {

@@ -1,0 +1,102 @@
+//! What came of windows at functions, for the report and for the exit code.
+
+use std::collections::BTreeMap;
+
+use heaptally_segment::layout::{
+    PLAN_APPLIED, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_NO_ROOM, PLAN_PROTECTED, PLAN_THREADS,
+};
+use heaptally_segment::read::Snapshot;
+
+use super::finder::Finder;
+use crate::exit::Failure;
+use crate::message::quote;
+
+/// What is to be said.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Of windows that did open.
+    pub(crate) warnings: Vec<String>,
+    /// Why windows did not open.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// How often the entries of an edge were patched, and used.
+#[derive(Default)]
+struct Use {
+    applied: usize,
+    hits: u64,
+    problems: BTreeMap<String, usize>,
+}
+
+/// Looks at what the recorders did with the plans.
+pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
+    let edges = &finder.definitions().edges;
+    let mut uses: Vec<Use> = edges.iter().map(|_| Use::default()).collect();
+    for plan in snapshot.areas.iter().flat_map(|area| &area.plans) {
+        let is_it = |planned: &&super::finder::Planned| planned.at == plan.at && planned.path == plan.path;
+        let Some(planned) = finder.planned.iter().find(is_it) else { continue };
+        for index in &planned.edges {
+            let Some(used) = uses.get_mut(*index) else { continue };
+            used.hits = used.hits.saturating_add(plan.hits);
+            match problem(plan.state) {
+                None => used.applied += 1,
+                Some(why) => {
+                    let problem = format!("{} was not patched: {why}", quote(&planned.function));
+                    *used.problems.entry(problem).or_default() += 1;
+                }
+            }
+        }
+    }
+    let late: u64 = snapshot.areas.iter().map(|area| u64::from(area.plans_late)).sum();
+    let mut outcome = Outcome::default();
+    let mut failures: Vec<String> = Vec::new();
+    for ((edge, found), used) in edges.iter().zip(&finder.found).zip(&uses) {
+        let mut problems: Vec<String> = found.problems.clone();
+        problems.extend(used.problems.keys().cloned());
+        let text = quote(&edge.text);
+        if found.functions == 0 && problems.is_empty() {
+            problems.push(format!("no function that was loaded fits {text}"));
+            let near = finder.near(&edge.text);
+            if !near.is_empty() {
+                problems.push(format!("near it: {}", near.join(", ")));
+            }
+        } else if used.applied > 0 && used.hits == 0 {
+            problems.push(format!("{text} was never called"));
+        }
+        let window = quote(&edge.window);
+        if used.hits == 0 {
+            failures.push(format!("window {window}, {}: {}", edge.role, problems.join("; ")));
+        } else {
+            let of_window = |problem: String| format!("window {window}, {}: {problem}", edge.role);
+            outcome.warnings.extend(problems.into_iter().map(of_window));
+        }
+    }
+    if late > 0 {
+        let late = format!("this command did not answer the recorder in time ({late} times)");
+        outcome.warnings.push(late);
+    }
+    if !failures.is_empty() {
+        let mut lines = vec!["a window at functions could not be opened or closed".to_owned()];
+        lines.append(&mut failures);
+        lines.append(&mut outcome.warnings);
+        lines
+            .push("`heaptally symbols PROGRAM PATTERN` lists functions, and which can be patched".to_owned());
+        outcome.failure = Some(Failure::recorder(lines.join("\n")));
+    }
+    outcome
+}
+
+/// Why an entry was not patched.
+fn problem(state: u32) -> Option<&'static str> {
+    match state {
+        PLAN_APPLIED => None,
+        PLAN_DIFFERS => Some("what is in memory is not what its file has (another tool may have changed it)"),
+        PLAN_NO_ROOM => Some("there is no free memory within reach of its module"),
+        PLAN_PROTECTED => Some("the system lets no code be changed (a hardened kernel, or a sandbox)"),
+        PLAN_THREADS => {
+            Some("threads ran before the recorder could look: its module came unseen, or threads came first")
+        }
+        PLAN_DAMAGED => Some("its plan makes no sense to the recorder"),
+        _ => Some("the recorder did not come to it"),
+    }
+}

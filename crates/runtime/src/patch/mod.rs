@@ -1,0 +1,276 @@
+//! Windows at functions: entries that are patched in this process.
+//!
+//! The recorder knows no names and no instructions. It asks the command, which answers with plans
+//! ([`Plan`]): what lies at an entry, what is to run elsewhere instead, and what an entry does. Here the
+//! bytes are compared and written: at the start, while the process has one thread, and when the loader tells of a new
+//! library, in which no thread can be yet.
+#![expect(unsafe_code, reason = "writes code")]
+
+mod island;
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use heaptally_segment::layout::{
+    ACTION_BEGIN, ACTION_END, ACTION_KIND_SHIFT, FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED,
+    PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL,
+    PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan,
+};
+use heaptally_tally::Pages;
+
+use crate::child;
+use crate::event::decided;
+use crate::local::{RECORDING, local};
+use crate::recorder::{Recorder, recorder};
+use crate::sys;
+use crate::x86_64::trampoline;
+use island::NewBlock;
+
+/// How long it is waited until the command has seen a request, and until it has answered one that it has seen.
+const SEEN_SECONDS: u32 = 2;
+const ANSWER_SECONDS: u32 = 30;
+/// `jmp`, four bytes of distance.
+const JUMP_BYTES: usize = 5;
+
+/// The plans of this process's area.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    pages: Pages,
+    limit: u32,
+    /// How many were looked at.
+    done: AtomicU32,
+}
+
+impl Plans {
+    pub(crate) fn new(pages: Pages, bytes: u64) -> Self {
+        let limit = (bytes / size_of::<Plan>() as u64).min(u64::from(PLAN_LIMIT)) as u32;
+        Self { pages, limit, done: AtomicU32::new(0) }
+    }
+
+    /// A plan that was looked at.
+    fn get(&self, id: u32) -> Option<&'static Plan> {
+        (id < self.done.load(Ordering::Acquire)).then(|| self.at(id))
+    }
+
+    /// A plan whose pages are open.
+    fn at(&self, id: u32) -> &'static Plan {
+        // SAFETY: the pages are open and stay; the command does not change what it has answered with.
+        unsafe { &*self.pages.address(u64::from(id) * size_of::<Plan>() as u64).cast::<Plan>() }
+    }
+
+    fn open(&self, count: u32) -> bool {
+        count <= self.limit && self.pages.reserve(u64::from(count) * size_of::<Plan>() as u64)
+    }
+
+    /// Takes over what the parent's entries do, in a forked child: the same ids.
+    pub(crate) fn inherit(&self, parent: &Self, module: impl Fn(u32) -> u32) -> u32 {
+        let count = parent.done.load(Ordering::Acquire);
+        if !self.open(count) {
+            return 0;
+        }
+        for id in 0..count {
+            let from = parent.at(id);
+            let into = self.pages.address(u64::from(id) * size_of::<Plan>() as u64).cast::<Plan>();
+            // SAFETY: both are plans of open pages, the child's own is new and nobody reads it yet.
+            unsafe { into.copy_from_nonoverlapping(from, 1) };
+            // SAFETY: as above.
+            let own = unsafe { &mut *into };
+            *own.hits.get_mut() = 0;
+            own.windows.iter_mut().for_each(|window| *window.get_mut() = 0);
+            own.module = module(from.module);
+        }
+        self.done.store(count, Ordering::Release);
+        count
+    }
+}
+
+/// Whether windows at functions are wanted.
+fn wanted() -> Option<&'static FileHeader> {
+    child::head().filter(|head| head.options & OPTION_FUNCTION_WINDOWS != 0)
+}
+
+/// Asks for plans for the modules that are loaded now, and writes them. `is_new`: no thread can be in what was loaded since
+/// the last time. Not inside of an allocation.
+pub(crate) fn ask(recorder: &Recorder, is_new: bool) {
+    let Some(head) = wanted() else { return };
+    let header = recorder.tally.header();
+    header.plan_limit.store(recorder.plans.limit, Ordering::Relaxed);
+    let number = header.plan_requests.fetch_add(1, Ordering::AcqRel) + 1;
+    head.requests.fetch_add(1, Ordering::AcqRel);
+    sys::wake_shared(&head.requests);
+    if !wait(head, &header.plan_answers, &header.plans_seen, number) {
+        header.plans_late.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let count = header.plans.load(Ordering::Acquire);
+    let done = recorder.plans.done.load(Ordering::Relaxed);
+    if count <= done || !recorder.plans.open(count) {
+        return;
+    }
+    trampoline::prepare();
+    recorder.plans.done.store(count, Ordering::Release);
+    let is_safe = is_new || sys::is_single_threaded();
+    let mut first = done;
+    while first < count {
+        let module = recorder.plans.at(first).module;
+        let mut end = first + 1;
+        while end < count && recorder.plans.at(end).module == module {
+            end += 1;
+        }
+        write_module(recorder, module, first..end, is_safe);
+        first = end;
+    }
+}
+
+/// Waits for the answer to a request. False: it did not come in time.
+fn wait(head: &FileHeader, answers: &AtomicU32, seen: &AtomicU32, number: u32) -> bool {
+    for second in 0..ANSWER_SECONDS {
+        // Four times a second it is looked whether the command is there at all.
+        for _ in 0..4 {
+            let now = answers.load(Ordering::Acquire);
+            if now == number {
+                return true;
+            }
+            sys::wait_shared(answers, now, 250);
+        }
+        let is_busy = head.answering.load(Ordering::Acquire) != 0;
+        if seen.load(Ordering::Acquire) != number && second + 1 >= SEEN_SECONDS && !is_busy {
+            return false;
+        }
+    }
+    answers.load(Ordering::Acquire) == number
+}
+
+/// Writes the plans of one module.
+fn write_module(recorder: &Recorder, module: u32, ids: core::ops::Range<u32>, is_safe: bool) {
+    let plans = &recorder.plans;
+    let tell = |id: u32, state: u32| plans.at(id).state.store(state, Ordering::Release);
+    let Some(found) = recorder.modules.code_of(module) else {
+        return ids.for_each(|id| tell(id, PLAN_DAMAGED));
+    };
+    let count = ids.end - ids.start;
+    let mut usable = 0;
+    for id in ids.clone() {
+        let state = examine(plans.at(id), found.text, found.bias, is_safe);
+        usable += u32::from(state.is_none());
+        if let Some(state) = state {
+            tell(id, state);
+        }
+    }
+    if usable == 0 {
+        return;
+    }
+    let is_open = |id: &u32| plans.at(*id).state.load(Ordering::Relaxed) < PLAN_APPLIED;
+    let Some(block) = NewBlock::near(found.whole, count) else {
+        return ids.filter(is_open).for_each(|id| tell(id, PLAN_NO_ROOM));
+    };
+    let mut islands = 0;
+    for id in ids.clone().filter(is_open) {
+        match block.write(id - ids.start, id, plans.at(id), found.bias) {
+            Some(_) => islands += 1,
+            None => tell(id, PLAN_NO_ROOM),
+        }
+    }
+    let first_address = plans.at(ids.start).at.wrapping_add(found.bias);
+    if islands == 0 || !block.publish(ids.start, found.bias, first_address) {
+        ids.filter(is_open).for_each(|id| tell(id, PLAN_PROTECTED));
+        return block.discard();
+    }
+    for id in ids.clone().filter(is_open) {
+        let plan = plans.at(id);
+        let island = block.address(id - ids.start);
+        let is_written = write_jump(plan.at.wrapping_add(found.bias), island, &plan.original);
+        tell(id, if is_written { PLAN_APPLIED } else { PLAN_PROTECTED });
+    }
+}
+
+/// Why a plan cannot be followed; `None`: it can.
+fn examine(plan: &Plan, text: (u64, u64), bias: u64, is_safe: bool) -> Option<u32> {
+    let original = plan.original_len as usize;
+    let is_whole = (JUMP_BYTES..=PLAN_ORIGINAL).contains(&original)
+        && plan.code_len as usize <= PLAN_CODE
+        && plan.fixups_len as usize <= PLAN_FIXUPS
+        && plan.steps_len as usize <= PLAN_STEPS;
+    let at = plan.at.wrapping_add(bias);
+    if !is_whole || at < text.0 || at.checked_add(original as u64).is_none_or(|end| end > text.1) {
+        return Some(PLAN_DAMAGED);
+    }
+    let is_same = plan.original.iter().take(original).enumerate().all(|(offset, byte)| {
+        // SAFETY: it lies in the code of a loaded module.
+        unsafe { ((at + offset as u64) as *const u8).read() == *byte }
+    });
+    match (is_same, is_safe) {
+        (false, _) => Some(PLAN_DIFFERS),
+        (true, false) => Some(PLAN_THREADS),
+        (true, true) => None,
+    }
+}
+
+/// Writes the jump to an island over a function's entry. False: refused, and nothing is changed.
+fn write_jump(at: u64, island: u64, original: &[u8; PLAN_ORIGINAL]) -> bool {
+    let Some(distance) = island::distance(at + JUMP_BYTES as u64, island) else { return false };
+    let page = at as usize & !(sys::PAGE - 1);
+    let bytes = (at as usize + JUMP_BYTES - page).next_multiple_of(sys::PAGE);
+    if !sys::set_code_writable(page, bytes, true) {
+        return false;
+    }
+    let [one, two, three, four] = distance;
+    let write = |bytes: &[u8]| {
+        for (offset, byte) in bytes.iter().enumerate().take(JUMP_BYTES) {
+            // SAFETY: code that is writable now, and in which no thread is.
+            unsafe { ((at + offset as u64) as *mut u8).write_volatile(*byte) };
+        }
+    };
+    write(&[0xe9, one, two, three, four]);
+    if sys::set_code_writable(page, bytes, false) {
+        return true;
+    }
+    // A hardened system does not let code run that was written.
+    write(original);
+    sys::set_code_writable(page, bytes, false);
+    false
+}
+
+/// Libraries went away: their islands with them.
+pub(crate) fn forget(recorder: &Recorder) {
+    if wanted().is_some() {
+        island::forget(|address| recorder.modules.find(address).is_some());
+    }
+}
+
+/// What an address in an island stands for: see [`island::moved`].
+pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
+    if recorder.plans.done.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    island::moved(pc, |id| recorder.plans.get(id))
+}
+
+/// A patched function was entered. `sp` points to its return address; `bp` is its caller's.
+pub(crate) extern "C" fn on_entry(id: u32, _sp: u64, _bp: u64) {
+    let Some(recorder) = recorder().or_else(decided) else { return };
+    let (Some(plan), Some(head)) = (recorder.plans.get(id), child::head()) else { return };
+    plan.hits.fetch_add(1, Ordering::Relaxed);
+    let local = local();
+    let Some(idle) = local.enter(RECORDING) else {
+        recorder.tally.header().lost_window_calls.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    for (action, known) in plan.actions.iter().zip(&plan.windows) {
+        let name = name(head, action & ((1 << ACTION_KIND_SHIFT) - 1));
+        match action >> ACTION_KIND_SHIFT {
+            ACTION_BEGIN => recorder.tally.window_begin_known(known, name),
+            ACTION_END => recorder.tally.window_end_known(known, name),
+            _ => break,
+        }
+    }
+    local.leave(idle);
+}
+
+/// The name at an offset.
+#[inline]
+fn name(head: &'static FileHeader, offset: u32) -> &'static [u8] {
+    let names = head.names.get(..head.names_len as usize).unwrap_or(&head.names);
+    let rest = names.get(offset as usize..).unwrap_or_default();
+    let len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+    rest.get(..len).unwrap_or_default()
+}
