@@ -70,7 +70,8 @@ fn instructions(
     let mut command = Command::new(first);
     command.current_dir(scratch.folder()).args(words);
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    let output = command.arg(program).arg(events.to_string()).args(arguments).output().unwrap();
+    let output =
+        command.arg(program).arg(events.to_string()).args(arguments).output().expect("valgrind runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {}\n{said}", output.status);
     let count = said.lines().find_map(|line| line.split_once("Collected :")).map(|(_, count)| count.trim());
