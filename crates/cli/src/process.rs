@@ -62,6 +62,15 @@ impl End {
         let code = self.exit_code.or(self.signal.map(|signal| 128 + signal)).unwrap_or(255);
         u8::try_from(code & 0xff).unwrap_or(u8::MAX)
     }
+
+    /// The same, where a signal may have ended the runs: what was asked for is not all there then, whatever the program
+    /// made of the signal.
+    pub(crate) fn code_of_runs(self, interrupted: Option<i32>) -> u8 {
+        match (self.code(), interrupted) {
+            (0, Some(signal)) => Self { exit_code: None, signal: Some(signal) }.code(),
+            (code, _) => code,
+        }
+    }
 }
 
 /// Runs before Rust's runtime, which changes what is noted here.

@@ -155,10 +155,7 @@ impl RecordArgs {
         let children = sentences(&profile.children);
         let children: String = children.iter().map(|sentence| format!("\n{sentence}")).collect();
         message::print(&format!("{line}{warnings}{children}"));
-        let code = match (end.code(), interrupted) {
-            (0, Some(signal)) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
-            (code, _) => code,
-        };
+        let code = end.code_of_runs(interrupted);
         if code != 0 && !(accepts_failed && interrupted.is_none()) {
             message::print(&format!(
                 "the program ended with {code}, so nothing was checked\n--accept-failed checks it all the same"

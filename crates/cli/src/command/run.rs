@@ -22,7 +22,6 @@ use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
 use crate::message::{print, quote};
 use crate::output::{Content, Output};
-use crate::process::End;
 use crate::recording::{Recorded, Recording, RecordingArgs, record_with};
 use crate::selection::project;
 use crate::status::Status;
@@ -182,12 +181,7 @@ impl Run {
                  leave --strict out to accept that",
             ));
         }
-        // What was asked for is not all there, whatever the program made of the signal.
-        let code = match (end.code(), interrupted) {
-            (0, Some(signal)) => End { exit_code: None, signal: Some(signal) }.code(),
-            (code, _) => code,
-        };
-        Ok((code, bytes))
+        Ok((end.code_of_runs(interrupted), bytes))
     }
 }
 

@@ -24,20 +24,11 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("LeakSanitizer", "liblsan", b"__lsan_init"),
 ];
 
-/// How the names of sanitizers' shared libraries begin in clang's naming, and the sanitizers.
-const CLANG_SANITIZERS: [(&str, &str); 5] = [
-    ("libclang_rt.asan", "AddressSanitizer"),
-    ("libclang_rt.tsan", "ThreadSanitizer"),
-    ("libclang_rt.msan", "MemorySanitizer"),
-    ("libclang_rt.hwasan", "HWAddressSanitizer"),
-    ("libclang_rt.lsan", "LeakSanitizer"),
-];
-
-/// The sanitizer whose shared library has this file name.
+/// The sanitizer whose shared library has this file name: gcc's `libasan.so.8`, clang's `libclang_rt.asan-x86_64.so`.
 pub(crate) fn sanitizer_of_library(name: &str) -> Option<&'static str> {
-    let of_gcc = SANITIZERS.iter().map(|(sanitizer, library, _)| (*library, *sanitizer));
-    let mut known = of_gcc.chain(CLANG_SANITIZERS);
-    known.find(|(library, _)| name.starts_with(library)).map(|(_, sanitizer)| sanitizer)
+    let name = name.strip_prefix("libclang_rt.").or_else(|| name.strip_prefix("lib"))?;
+    let is_its = |library: &str| library.strip_prefix("lib").is_some_and(|library| name.starts_with(library));
+    SANITIZERS.iter().find(|(_, library, _)| is_its(library)).map(|(sanitizer, ..)| *sanitizer)
 }
 
 /// How a program is linked.
