@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 
 use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS};
-use heaptally_segment::read::{Area, Snapshot, State};
+use heaptally_segment::read::{Area, Snapshot, State, Window, WindowKind};
 
 use crate::doctor::kernel;
 use crate::exit::{Failure, RECORDER};
@@ -119,7 +119,8 @@ fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
 pub(crate) fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     let is_opened = |name: &Vec<u8>| {
         let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
-        windows.into_iter().any(|window| window.name == *name && window.entries > 0)
+        let is_open = |window: &Window| window.entries > 0 || window.kind == WindowKind::Function;
+        windows.into_iter().any(|window| window.name == *name && is_open(window))
     };
     let missing: Vec<String> =
         snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();

@@ -4,7 +4,7 @@
 use core::ffi::c_char;
 
 use heaptally_segment::layout::{EntryPoint, Root};
-use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
+use heaptally_tally::{Allocation, Block, Event, FreeKind, Tally};
 use heaptally_unwind::{End, FrameState, Walk};
 
 use crate::armed;
@@ -108,12 +108,10 @@ impl Turn {
         let local = self.recording();
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
-            let entered = recorder.tally.current(thread.tally());
-            if entered.window == 0 {
+            let Some(event) = event(recorder, thread, caller, entry_point) else {
                 recorder.tally.passed(block);
                 return;
-            }
-            let event = event(recorder, thread, caller, entry_point, entered);
+            };
             recorder.tally.allocated(thread.tally(), event, block, size, kind);
         });
         if !is_told {
@@ -145,9 +143,7 @@ impl Turn {
         let local = self.recording();
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
-            let entered = recorder.tally.current(thread.tally());
-            if entered.window != 0 {
-                let event = event(recorder, thread, caller, entry_point, entered);
+            if let Some(event) = event(recorder, thread, caller, entry_point) {
                 tell(&recorder.tally, thread, event);
             }
         });
@@ -217,6 +213,9 @@ pub fn recorded() -> u64 {
         return local.late_allocations;
     }
     recorder.thread(local).map_or(0, |thread| {
+        if recorder.tally.has_function_windows() {
+            return thread.tally().recorded_anywhere();
+        }
         let window = recorder.tally.current(thread.tally()).window;
         thread.tally().recorded(window)
     })
@@ -267,14 +266,39 @@ fn with_late(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&m
     true
 }
 
+/// An event with its window and its stack; `None`: it belongs to no window.
 #[inline(always)]
 fn event(
     recorder: &'static Recorder,
     thread: &mut ThreadState,
     caller: Caller,
     entry_point: EntryPoint,
-    entered: Entered,
-) -> Event {
+) -> Option<Event> {
+    let entered = recorder.tally.current(thread.tally());
+    let is_by_stack = recorder.tally.has_function_windows() && !thread.tally().is_paused();
+    if entered.window == 0 && !is_by_stack {
+        return None;
+    }
+    let leaf = stack(recorder, thread, caller);
+    let entered = match is_by_stack {
+        true => recorder.tally.window_of_stack(thread.tally(), leaf, entered),
+        false => entered,
+    };
+    if entered.window == 0 {
+        return None;
+    }
+    let start = if thread.tally().wants_start() {
+        // SAFETY: each state has its walk memory behind it, used by its thread alone.
+        unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
+    } else {
+        0
+    };
+    Some(Event { entered, leaf, entry_point, start })
+}
+
+/// The leaf's node of the caller's stack.
+#[inline(always)]
+fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) -> Option<u32> {
     // SAFETY: each state has its walk memory behind it, used by its thread alone.
     let walk_memory = unsafe { &mut *thread.walk };
     let code = CodeView { recorder, thread };
@@ -295,12 +319,19 @@ fn event(
     if leaf.is_none() {
         walk_memory.forget();
     }
-    let start = if thread.tally().wants_start() {
-        walk_memory.entries().get(2).map_or(0, |entry| entry.address)
-    } else {
-        0
-    };
-    Event { entered, leaf, entry_point, start }
+    leaf
+}
+
+/// A function beneath which a window is was called; `caller` as for an allocation function. The thread is in the
+/// recorder.
+pub(crate) fn called(recorder: &'static Recorder, local: &mut Local, window: u32, caller: Caller) {
+    let is_told = with_thread(recorder, local, |thread| {
+        let leaf = stack(recorder, thread, caller);
+        recorder.tally.called(thread.tally(), window, leaf);
+    });
+    if !is_told {
+        recorder.tally.lose_window();
+    }
 }
 
 #[inline(always)]

@@ -3,7 +3,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::{
-    AreaHeader, ENTERED_ENTRY_BITS, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window,
+    AreaHeader, ENTERED_ENTRY_BITS, NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, WINDOW_AUTOMATIC, WINDOW_FUNCTION,
+    WINDOW_PROCESS, WINDOW_THREAD, Window,
 };
 
 use crate::index::{Index, spread};
@@ -251,6 +252,23 @@ impl WindowTable {
         self.current.store(nesting.innermost().pack(), Ordering::Release);
     }
 
+    /// The number of a window that is defined by functions; `None`: there is no place for it.
+    pub(crate) fn of_function(&self, name: &[u8]) -> Option<u32> {
+        let _nesting = self.nesting.lock();
+        let number = self.find_or_make(WINDOW_FUNCTION, name)?;
+        if u64::from(number) > NODE_WINDOW_MASK >> NODE_WINDOW_SHIFT {
+            return None;
+        }
+        // Open as long as the program runs: nobody sees the functions' ends.
+        self.get(number).depth.store(1, Ordering::Relaxed);
+        Some(number)
+    }
+
+    /// Whether it is such a window.
+    pub(crate) fn is_of_function(&self, number: u32) -> bool {
+        self.get(number).kind.load(Ordering::Relaxed) == WINDOW_FUNCTION
+    }
+
     /// Ends a process window.
     pub(crate) fn end(&self, name: &[u8]) {
         if !self.exists(name) {
@@ -323,7 +341,7 @@ impl WindowTable {
         if !self.exists(name) {
             return;
         }
-        match self.find(WINDOW_PROCESS, name).or_else(|| self.find(WINDOW_THREAD, name)) {
+        match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name)) {
             Some(number) => {
                 let window = self.get(number);
                 let add = |sum: u64| Some(sum.saturating_add(count));

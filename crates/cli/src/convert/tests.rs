@@ -30,6 +30,9 @@ fn area() -> Area {
         bootstrap_allocations: 0,
         unloads: 0,
         oracle: Oracle::default(),
+        plans: Vec::new(),
+        plans_late: 0,
+        lost_ranges: 0,
     }
 }
 
