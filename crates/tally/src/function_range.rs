@@ -48,12 +48,7 @@ impl FunctionRanges {
     }
 
     /// Adds ranges. How many found no place.
-    pub(crate) fn add(
-        &mut self,
-        os: Os,
-        limit: usize,
-        ranges: impl Iterator<Item = FunctionRange>,
-    ) -> usize {
+    pub(crate) fn add(&mut self, os: Os, limit: usize, ranges: impl Iterator<Item = FunctionRange>) -> usize {
         if self.memory.is_null() {
             self.memory = (os.map)((limit * size_of::<Entry>()).next_multiple_of(4096)).cast();
             self.limit = if self.memory.is_null() { 0 } else { limit };
@@ -103,8 +98,7 @@ impl FunctionRanges {
     pub(crate) fn window(&mut self, address: u64) -> u32 {
         let entries = self.entries();
         let below = entries.partition_point(|entry| entry.range.start <= address);
-        let candidates =
-            entries[..below].iter().rev().take_while(|entry| entry.end_so_far > address);
+        let candidates = entries[..below].iter().rev().take_while(|entry| entry.end_so_far > address);
         candidates.map(|entry| entry.range).find(|range| address < range.end).map_or(0, |range| range.window)
     }
 }
@@ -122,16 +116,19 @@ mod tests {
     fn ranges(of: &[(u64, u64, u32)], limit: usize) -> (FunctionRanges, usize) {
         let os = Os { map, open: |_, _| true, thread: |_| 1 };
         let mut ranges = FunctionRanges::new();
-        let of = of.iter().map(|(start, end, window)| FunctionRange { start: *start, end: *end, window: *window });
+        let of =
+            of.iter().map(|(start, end, window)| FunctionRange { start: *start, end: *end, window: *window });
         let lost = ranges.add(os, limit, of);
         (ranges, lost)
     }
 
     #[test]
     fn the_innermost_range_counts() {
-        let (mut ranges, lost) = ranges(&[(40, 60, 3), (10, 100, 1), (45, 50, 1), (200, 210, 2), (40, 90, 2)], 8);
+        let (mut ranges, lost) =
+            ranges(&[(40, 60, 3), (10, 100, 1), (45, 50, 1), (200, 210, 2), (40, 90, 2)], 8);
         assert_eq!(lost, 0);
-        let found: Vec<u32> = [9, 10, 39, 40, 45, 49, 50, 60, 89, 90, 99, 100, 200, 210].map(|at| ranges.window(at)).into();
+        let found: Vec<u32> =
+            [9, 10, 39, 40, 45, 49, 50, 60, 89, 90, 99, 100, 200, 210].map(|at| ranges.window(at)).into();
         assert_eq!(found, [0, 1, 1, 3, 1, 1, 3, 2, 2, 1, 1, 0, 2, 0]);
         ranges.retain(|start| start != 10 && start != 200);
         assert_eq!([10, 45, 99, 200].map(|at| ranges.window(at)), [0, 1, 0, 0]);

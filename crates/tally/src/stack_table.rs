@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_ADDRESS_MASK, NODE_INTERRUPTED, NODE_LIMIT, NODE_WINDOW_MASK,
-    NODE_WINDOW_SHIFT, Node, RANGE_LIMIT,
+    BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_ADDRESS_MASK, NODE_INTERRUPTED, NODE_LIMIT,
+    NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, Node, RANGE_LIMIT,
 };
 
 use crate::function_range::{FunctionRange, FunctionRanges};
@@ -99,7 +99,8 @@ impl StackTable {
     #[inline]
     fn is(&self, number: u32, parent: u32, address: u64) -> bool {
         let node = self.nodes.get(number);
-        node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK == address && node.parent.load(Ordering::Relaxed) == parent
+        node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK == address
+            && node.parent.load(Ordering::Relaxed) == parent
     }
 
     /// The row that this leaf used last, if it was one of that entry point, and the leaf was no caller since. Its

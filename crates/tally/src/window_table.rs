@@ -341,7 +341,8 @@ impl WindowTable {
         if !self.exists(name) {
             return;
         }
-        match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name)) {
+        match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name))
+        {
             Some(number) => {
                 let window = self.get(number);
                 let add = |sum: u64| Some(sum.saturating_add(count));

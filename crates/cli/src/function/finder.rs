@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS,
-    PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FIXUP_DISTANCE, FIXUP_HIGH,
+    FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
 };
 use heaptally_segment::read::{self, Answer, NewPlan, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
@@ -16,7 +16,7 @@ use super::definition::{Definitions, Edge, Role};
 use super::entry::{FixupKind, Moved, Refusal};
 use super::module::Module;
 use super::near::nearest;
-use super::pattern::{Pattern, names};
+use super::pattern::{Pattern, instance_of, names};
 use crate::message::{quote, quote_bytes};
 
 /// So many functions are named where several fit.
@@ -94,8 +94,9 @@ struct Chosen {
 fn several(functions: &[ListedFunction]) -> Option<String> {
     let mut different: Vec<String> =
         functions.iter().flat_map(|function| names(function).into_iter().next()).collect();
-    different.sort();
-    different.dedup();
+    // The instances of a generic function are one, whatever their parameters; overloads are not.
+    different.sort_by(|one, other| instance_of(one).cmp(instance_of(other)));
+    different.dedup_by(|one, other| instance_of(one) == instance_of(other));
     let named: Vec<String> = different.iter().take(MOST_NAMED).map(quote).collect();
     let more = if different.len() > MOST_NAMED { " …" } else { "" };
     (different.len() > 1).then(|| format!("{} functions ({}{more})", different.len(), named.join(", ")))
@@ -222,7 +223,10 @@ impl Finder {
             && let Some(several) = several(&functions)
         {
             let (path, text) = (quote(path), quote(&edge.text));
-            self.problem(index, format!("{several} of {path} fit {text}; name one of them whole, or all by re:REGEX"));
+            self.problem(
+                index,
+                format!("{several} of {path} fit {text}; name one of them whole, or all by re:REGEX"),
+            );
             return Chosen::default();
         }
         if known.module.is_none() {

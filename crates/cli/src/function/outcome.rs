@@ -68,14 +68,22 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         }
         let window = quote(&edge.window);
         let is_in = edge.role == Role::In;
-        if is_in && (found.inlined > 0 || found.refused > 0 || used.applied < found.functions - found.refused) {
+        if is_in && (found.inlined > 0 || found.refused > 0 || used.applied < found.functions - found.refused)
+        {
             outcome.uncounted.push(edge.window.clone());
             if found.inlined > 0 {
-                let copies = if found.inlined == 1 { "1 copy".to_owned() } else { format!("{} copies", found.inlined) };
-                problems.push(format!("{copies} of {text} were inlined, whose calls cannot be counted: the numbers are totals"));
+                let copies = if found.inlined == 1 {
+                    "1 copy".to_owned()
+                } else {
+                    format!("{} copies", found.inlined)
+                };
+                problems.push(format!(
+                    "{copies} of {text} were inlined, whose calls cannot be counted: the numbers are totals"
+                ));
             }
         } else if is_in && found.is_inlined_unknown {
-            problems.push(format!("without debug information calls of {text} that were inlined are not seen"));
+            problems
+                .push(format!("without debug information calls of {text} that were inlined are not seen"));
         }
         let is_used = used.hits > 0 || is_in && has_rows(snapshot, &edge.window);
         if !is_used {
@@ -87,7 +95,9 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
     }
     let lost: u64 = snapshot.areas.iter().map(|area| u64::from(area.lost_ranges)).sum();
     if lost > 0 {
-        let lost = format!("{lost} parts of functions found no place: windows beneath them have less than there was");
+        let lost = format!(
+            "{lost} parts of functions found no place: windows beneath them have less than there was"
+        );
         outcome.warnings.push(format!("{INCOMPLETE}{lost}"));
     }
     if late > 0 {
@@ -107,7 +117,8 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
 
 fn has_rows(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.areas.iter().any(|area| {
-        let is_it = |window: usize| area.windows.get(window).is_some_and(|window| window.name == name.as_bytes());
+        let is_it =
+            |window: usize| area.windows.get(window).is_some_and(|window| window.name == name.as_bytes());
         area.rows.iter().any(|row| is_it(row.window))
     })
 }

@@ -11,9 +11,9 @@ mod island;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED,
-    PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL,
-    PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan, RANGE_LIMIT,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FileHeader, OPTION_FUNCTION_WINDOWS,
+    PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM,
+    PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan, RANGE_LIMIT,
 };
 use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
@@ -46,7 +46,8 @@ pub(crate) struct Plans {
 impl Plans {
     /// Over the area's tables of plans and of ranges.
     pub(crate) fn new([plans, ranges]: [TableMap; 2], os: Os) -> Self {
-        let count = |map: TableMap, size: usize, limit: u32| (map.bytes / size as u64).min(u64::from(limit)) as u32;
+        let count =
+            |map: TableMap, size: usize, limit: u32| (map.bytes / size as u64).min(u64::from(limit)) as u32;
         Self {
             pages: Pages::new(plans, os),
             limit: count(plans, size_of::<Plan>(), PLAN_LIMIT),
@@ -60,7 +61,9 @@ impl Plans {
     /// A range whose pages are open.
     fn range(&self, number: u32) -> CodeRange {
         // SAFETY: the pages are open and stay; the command does not change what it has answered with.
-        unsafe { self.ranges.address(u64::from(number) * size_of::<CodeRange>() as u64).cast::<CodeRange>().read() }
+        unsafe {
+            self.ranges.address(u64::from(number) * size_of::<CodeRange>() as u64).cast::<CodeRange>().read()
+        }
     }
 
     /// A plan that was looked at.

@@ -283,7 +283,9 @@ fn new_row(
     windows: &[Window],
 ) -> Row {
     let some = |number: u64| (number != 0).then_some(number);
-    let of_thread = windows.get(window).is_some_and(|window| matches!(window.kind, WindowKind::Thread | WindowKind::Function));
+    let of_thread = windows
+        .get(window)
+        .is_some_and(|window| matches!(window.kind, WindowKind::Thread | WindowKind::Function));
     let (entries, first_entry, last_entry) = if of_thread {
         (some(sum.entries), None, some(sum.last_entry))
     } else {

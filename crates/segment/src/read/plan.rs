@@ -11,9 +11,9 @@ use super::area::Strings;
 use super::source::{AreaSource, Bytes, Source};
 use super::{Error, Module, module};
 use crate::layout::{
-    self, AREA_BYTES, AREA_LIMIT, AreaHeader, CodeRange, FIRST_AREA, FileHeader, HEADER, MAGIC, PAGE, PLAN_ACTIONS,
-    PLAN_CODE, PLAN_FIXUPS, PLAN_LIMIT, PLAN_ORIGINAL, PLAN_STEPS, PLAN_WRITTEN, PLANS, PlanFixup, PlanStep,
-    RANGE_LIMIT, RANGES, STRING_LIMIT, STRINGS,
+    self, AREA_BYTES, AREA_LIMIT, AreaHeader, CodeRange, FIRST_AREA, FileHeader, HEADER, MAGIC, PAGE,
+    PLAN_ACTIONS, PLAN_CODE, PLAN_FIXUPS, PLAN_LIMIT, PLAN_ORIGINAL, PLAN_STEPS, PLAN_WRITTEN, PLANS,
+    PlanFixup, PlanStep, RANGE_LIMIT, RANGES, STRING_LIMIT, STRINGS,
 };
 
 /// What came of a plan.
@@ -162,7 +162,10 @@ fn request(source: Source<'_>, area_number: u32) -> Result<Option<Request>, Erro
     Ok(Some(Request {
         area: area_number,
         number,
-        modules: modules.into_iter().filter(|(number, module)| *number >= inherited && is_loaded(module)).collect(),
+        modules: modules
+            .into_iter()
+            .filter(|(number, module)| *number >= inherited && is_loaded(module))
+            .collect(),
         plans: header.u32(offset_of!(AreaHeader, plans)).min(PLAN_LIMIT),
         plan_limit: header.u32(offset_of!(AreaHeader, plan_limit)).min(PLAN_LIMIT),
         ranges: header.u32(offset_of!(AreaHeader, ranges)).min(RANGE_LIMIT),
