@@ -153,9 +153,11 @@ fn image_of(area: &Area) -> Image {
     // A library that came again and again is one.
     warnings.extend(area.modules.iter().filter_map(by_passing).collect::<BTreeSet<String>>());
     if is_set(FLAG_SMALL_TABLES) {
-        warnings.push(
-            "the address space is limited (ulimit -v), so the recorder's tables were made small".to_owned(),
-        );
+        let small = "the address space is limited (ulimit -v), so the recorder's tables were made small";
+        warnings.push(match area.losses.full {
+            0 => small.to_owned(),
+            _ => format!("{small}, too small for this program: raise the limit (ulimit -v unlimited)"),
+        });
     }
     if !is_set(FLAG_LOADER_WATCHED) {
         warnings.push(

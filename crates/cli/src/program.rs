@@ -10,17 +10,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use heaptally_profile::model::INCOMPLETE;
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{getegid, geteuid};
+
+use heaptally_profile::model::INCOMPLETE;
 
 use crate::doctor;
 use crate::doctor::finding::Finding;
 use crate::doctor::image::Image;
 use crate::doctor::rust_allocator::Source;
-use crate::elf::{self, Elf, Linkage};
+use crate::elf::{Elf, Linkage, sanitizer_of_library};
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
-use crate::message::{quote, quote_bytes};
+use crate::message::quote;
 use crate::script::{self, Kind, SHELL};
 
 #[cfg(test)]
@@ -81,21 +82,6 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
         NOT_EXECUTABLE,
         format!("{} is a script of a script of a script …\nname the interpreter itself", quote(name)),
     ))
-}
-
-/// Refuses what the user preloads, the value of `LD_PRELOAD`, if it cannot stand behind the recorder.
-pub(crate) fn refuse_preload(list: &OsStr) -> Result<(), Failure> {
-    for path in list.as_bytes().split(|byte| matches!(byte, b':' | b' ')) {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-        if let Some(sanitizer) = elf::sanitizer_of(name) {
-            return Err(Failure::recorder(format!(
-                "LD_PRELOAD has {} of {sanitizer}, which brings its own malloc and must come first\n\
-                 run without it",
-                quote_bytes(path)
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The kernel lets such a program be executed, but marks it as one that nobody may look into: not even its own recorder.
@@ -204,20 +190,58 @@ pub(crate) fn refuse_privileges(path: &Path) -> Result<(), Failure> {
     let is_setuid = mode & 0o4000 != 0 && found.uid() != geteuid().as_raw();
     let is_setgid = mode & 0o2010 == 0o2010 && found.gid() != getegid().as_raw();
     let has_capabilities = !geteuid().is_root() && has_capabilities(path);
-    let what = if is_setuid {
-        "setuid"
+    let (what, advice) = if is_setuid {
+        let sudo = match found.uid() {
+            0 => "root first (sudo heaptally run …)".to_owned(),
+            user => format!("user {user} first (sudo -u '#{user}' heaptally run …)"),
+        };
+        ("setuid", format!("become {sudo}, or record a copy of the program without that bit"))
     } else if is_setgid {
-        "setgid"
+        let group = found.gid();
+        (
+            "setgid",
+            format!(
+                "take group {group} first (sudo -g '#{group}' heaptally run …), or record a copy of the program \
+                 without that bit"
+            ),
+        )
     } else if has_capabilities {
-        "given capabilities"
+        (
+            "given capabilities",
+            "become root first, who needs none (sudo heaptally run …), or record a copy of the program, which has none"
+                .to_owned(),
+        )
     } else {
         return Ok(());
     };
     Err(Failure::recorder(format!(
-        "{} is {what}, and the loader ignores LD_PRELOAD (AT_SECURE) in such a program\n\
-         become that user first (sudo heaptally run …), or record a copy of the program without that bit",
+        "{} is {what}, and the loader ignores LD_PRELOAD (AT_SECURE) in such a program\n{advice}",
         quote(path)
     )))
+}
+
+/// Refuses to go between a sanitizer's library that the user preloads and the program: both want to come first.
+pub(crate) fn refuse_preloaded() -> Result<(), Failure> {
+    let list = env::var_os("LD_PRELOAD").unwrap_or_default();
+    match preloaded_sanitizer(&list) {
+        None => Ok(()),
+        Some((library, sanitizer)) => Err(Failure::recorder(format!(
+            "LD_PRELOAD names {}, the library of {sanitizer}, which brings its own malloc and must come first\n\
+             take it out of LD_PRELOAD",
+            quote(library)
+        ))),
+    }
+}
+
+/// A library of a preload list that is a sanitizer's, and which.
+pub(crate) fn preloaded_sanitizer(list: &OsStr) -> Option<(&OsStr, &'static str)> {
+    list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).find_map(|path| {
+        let path = OsStr::from_bytes(path);
+        let name = Path::new(path).file_name()?.to_str()?;
+        // LeakSanitizer goes without its place.
+        let sanitizer = sanitizer_of_library(name).filter(|sanitizer| *sanitizer != "LeakSanitizer")?;
+        Some((path, sanitizer))
+    })
 }
 
 /// Whether a file gives capabilities to who executes it.

@@ -7,8 +7,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS};
+use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS, FLAG_OUT_OF_REACH};
 use heaptally_segment::read::{Area, Snapshot, State, Window, WindowKind};
 
 use crate::doctor::kernel;
@@ -17,9 +18,9 @@ use crate::message::{quote, quote_bytes, visible};
 use crate::process::End;
 use crate::program;
 
-/// Refuses a run in which allocations went past the recorder. `program`: as the user named it.
-pub(crate) fn was_in_path(snapshot: &Snapshot, program: &OsStr, end: End) -> Result<(), Failure> {
-    let name = quote(program);
+/// Refuses a run in which allocations went past the recorder. `program`: as the user named it, with its arguments.
+pub(crate) fn was_in_path(snapshot: &Snapshot, program: &[OsString], end: End) -> Result<(), Failure> {
+    let name = quote(program.first().map_or(OsStr::new(""), OsString::as_os_str));
     let ended = match (end.exit_code, end.signal) {
         (_, Some(signal)) => format!("signal {signal} ended it"),
         (code, None) => format!("it exited with {}", code.unwrap_or(0)),
@@ -32,15 +33,18 @@ pub(crate) fn was_in_path(snapshot: &Snapshot, program: &OsStr, end: End) -> Res
     let is_known_loss = snapshot.refused > 0 || snapshot.empty_areas > 0 || snapshot.without_area > 0;
     if last.state == State::Replaced && !is_known_loss {
         let next = OsString::from_vec(last.next_program.clone());
-        return Err(Failure::recorder(why_lost(&name, &next, &ended)));
+        let is_out_of_reach = last.flags & FLAG_OUT_OF_REACH != 0;
+        return Err(Failure::recorder(why_lost(program, &next, is_out_of_reach, &ended)));
     }
     if last.flags & FLAG_MALLOC_IS_OURS == 0 {
-        // Another program than the named one, if it went on to one.
-        let is_first = snapshot.areas.iter().find(is_own).is_some_and(|first| std::ptr::eq(first, last));
-        let name = if is_first { name } else { quote_bytes(&last.image_path) };
         let definer = if last.foreign_path.is_empty() { &last.image_path } else { &last.foreign_path };
+        let is_first = snapshot.areas.iter().filter(is_own).nth(1).is_none();
+        let who = match is_first {
+            true => name,
+            false => format!("{}, to which {name} went on by exec,", quote_bytes(&last.image_path)),
+        };
         return Err(Failure::recorder(format!(
-            "{name} does not call the recorder's malloc but its own, defined in {}; {ended}\n\
+            "{who} does not call the recorder's malloc but its own, defined in {}; {ended}\n\
              nothing was recorded: build it without that allocator, or link the allocator as a shared library",
             quote_bytes(definer)
         )));
@@ -80,7 +84,8 @@ fn why_not_attached(snapshot: &Snapshot) -> String {
 }
 
 /// Why the recorder did not come along when the program went on to another one.
-fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
+fn why_lost(program: &[OsString], next: &OsStr, is_out_of_reach: bool, ended: &str) -> String {
+    let name = quote(program.first().map_or(OsStr::new(""), OsString::as_os_str));
     let lost = |to: &str, advice: &str| {
         format!("{name} went on to {to} by exec, in which the recorder was not loaded; {ended}\n{advice}")
     };
@@ -105,14 +110,51 @@ fn why_lost(name: &str, next: &OsStr, ended: &str) -> String {
             "it gains privileges (setuid, setgid, capabilities), so the loader ignores LD_PRELOAD: record a copy without",
         );
     }
-    lost(
-        &to,
-        &format!(
-            "put heaptally behind what changes the user, the root folder, the namespace or the environment: \
-             {name} … heaptally run -- {}",
+    if let Some((library, sanitizer)) = program.iter().find_map(|word| sanitizer_in(word)) {
+        return lost(
+            &to,
+            &format!(
+                "it preloads {}, the library of {sanitizer}, which must come first: take it out of LD_PRELOAD",
+                quote(library)
+            ),
+        );
+    }
+    let where_to = match is_out_of_reach {
+        true => {
+            "it had changed its user, root folder or namespace, and cannot open the recorder's files any more: put \
+             heaptally behind that change"
+        }
+        false => {
+            "put heaptally behind what changes the user, the root folder, the namespace or the environment"
+        }
+    };
+    lost(&to, &format!("{where_to}: {}", behind(program, next)))
+}
+
+/// A sanitizer's library that a word preloads, be it a variable or a piece of shell, and which sanitizer's.
+fn sanitizer_in(word: &OsStr) -> Option<(&OsStr, &'static str)> {
+    const PRELOAD: &[u8] = b"LD_PRELOAD=";
+    let at = word.as_bytes().windows(PRELOAD.len()).position(|part| part == PRELOAD)?;
+    let list = word.as_bytes().get(at + PRELOAD.len()..)?;
+    let mut parts = list.split(|byte| b" :;&|'\"".contains(byte));
+    parts.find_map(|part| program::preloaded_sanitizer(OsStr::from_bytes(part)))
+}
+
+/// The command with heaptally before the program that it went on to.
+fn behind(program: &[OsString], next: &OsStr) -> String {
+    let name = |path: &OsStr| Path::new(path).file_name().map(OsStr::to_owned);
+    let words = |words: &[OsString]| -> String {
+        words.iter().map(|word| format!("{} ", visible(word.as_bytes()))).collect()
+    };
+    let at = program.iter().skip(1).position(|word| name(word).is_some() && name(word) == name(next));
+    match at.and_then(|at| program.split_at_checked(at + 1)) {
+        Some((before, rest)) => format!("{}heaptally run -- {}", words(before), words(rest).trim_end()),
+        None => format!(
+            "{} … heaptally run -- {}",
+            visible(program.first().map_or(&b""[..], |first| first.as_bytes())),
             visible(next.as_bytes())
         ),
-    )
+    }
 }
 
 /// A window that was asked for by name must have opened.

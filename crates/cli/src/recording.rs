@@ -174,9 +174,7 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     process::survive_file_limit();
     process::make_do_with_limited_address_space();
     let program = program::examine(name)?;
-    if let Some(list) = env::var_os("LD_PRELOAD") {
-        program::refuse_preload(&list)?;
-    }
+    program::refuse_preloaded()?;
     let library = library::library()?;
     let repeat = recording.repeat.max(1);
     let of_run = |number: u64, message: &str| match repeat {
@@ -260,7 +258,7 @@ fn run_once(
             Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
         })?;
         let oracle = status::oracle(&snapshot);
-        proof::was_in_path(&snapshot, name, end)?;
+        proof::was_in_path(&snapshot, &recording.program, end)?;
         let functions = finder.map(|finder| outcome(&finder, &snapshot)).unwrap_or_default();
         let failure = functions.failure.or_else(|| proof::opened_all(&snapshot));
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);

@@ -23,8 +23,9 @@ pub fn sentences(children: &Children) -> Vec<String> {
         let programs = programs(children);
         sentences.push(if children.followed {
             format!(
-                "{processes} could not be recorded{programs}: a static or setuid program, an environment that was \
-                 made anew, another pid namespace (--segment-dir), or no room"
+                "{processes} could not be recorded{programs}: a static or setuid program, one that another user or \
+                 another root folder starts, an environment that was made anew, another pid namespace \
+                 (--segment-dir), or no room"
             )
         } else {
             let were = if total == 1 { "was" } else { "were" };

@@ -4,6 +4,7 @@
 //! 2 windows, 1,204,000 allocations, 61 stacks, all complete
 //! 1 window, 15,000 allocations, 8 stacks, 99.98 % complete, 3 cut; not recorded: 1 allocation from signal handlers …
 //! 1 window, 15,000 allocations, 8 stacks, these complete; not recorded: 2 allocations for which there was no place …
+//! 2 windows, 1,500 allocations, 7 stacks, all complete; before the windows: 11 allocations
 //! 3 runs: 2 windows, 3,612,000 allocations, 61 stacks, 2 unstable, all complete
 //! ```
 //!
@@ -19,13 +20,14 @@ use heaptally_profile::view::is_in_background;
 use crate::loss::phrases;
 use crate::number::{count, counted, fine_share};
 
-/// The summary of a profile, without a line feed. An automatic `process` window beside others is left out.
+/// The summary of a profile, without a line feed. What an automatic `process` window beside others counted, or that of an
+/// image that another one replaced, is told apart.
 pub fn summary(profile: &Profile) -> String {
     let is_counted: Vec<bool> =
         profile.windows.iter().map(|window| !is_in_background(profile, window)).collect();
     let mut windows = 0;
     let mut captures = CaptureEvents::default();
-    let mut lost = 0_u64;
+    let (mut lost, mut before) = (0_u64, 0_u64);
     let window_captures = profile.window_captures();
     for ((window, window_captures), &is_counted) in
         profile.windows.iter().zip(window_captures).zip(&is_counted)
@@ -36,6 +38,8 @@ pub fn summary(profile: &Profile) -> String {
             captures.frame_pointer = captures.frame_pointer.saturating_add(window_captures.frame_pointer);
             captures.cut = captures.cut.saturating_add(window_captures.cut);
             lost = lost.saturating_add(window.lost);
+        } else {
+            before = before.saturating_add(window_captures.total());
         }
     }
     let rows = profile.rows.iter().filter(|row| is_counted.get(row.window).copied().unwrap_or(false));
@@ -66,6 +70,10 @@ pub fn summary(profile: &Profile) -> String {
     let mut line = parts.join(", ");
     if runs > 1 {
         line.insert_str(0, &format!("{} runs: ", count(runs)));
+    }
+    if before > 0 {
+        line.push_str("; before the windows: ");
+        line.push_str(&counted(before, "allocation", "allocations"));
     }
     let mut losses = phrases(&profile.losses);
     // The losses say why; windows may know of some that they do not.

@@ -10,7 +10,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::child::Place;
 use crate::sys;
@@ -42,6 +42,8 @@ pub(crate) struct Segment {
 
 /// The segment's path, once it was read; null: there is none.
 static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// Whose process this was when it was found that there is a segment.
+static USER: AtomicU32 = AtomicU32::new(0);
 /// The path of this library, as the loader was given it.
 static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
@@ -65,6 +67,7 @@ pub(crate) fn segment() -> Option<Segment> {
     let (place, path) = split_place(found);
     let start = path.as_ptr() as usize - memory as usize;
     let path = CStr::from_bytes_until_nul(&buffer[start..]).ok().filter(|path| !path.is_empty())?;
+    USER.store(sys::user(), Ordering::Relaxed);
     PATH.store(path.as_ptr().cast_mut(), Ordering::Release);
     Some(Segment { path, place })
 }
@@ -74,6 +77,21 @@ pub(crate) fn segment_path() -> Option<&'static CStr> {
     let path = PATH.load(Ordering::Acquire);
     // SAFETY: `segment` stored a C string that stays.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
+}
+
+/// Whether the next image can open what it needs to record: not where the process has changed its user, its root folder
+/// or its namespace, and sees other files than at its start.
+pub(crate) fn is_in_reach() -> bool {
+    // It may still have another user's capabilities, and loses them with the exec.
+    let user = sys::user();
+    if user != 0 && user != USER.load(Ordering::Relaxed) {
+        return false;
+    }
+    let own = OWN_PATH.load(Ordering::Acquire);
+    // SAFETY: `remember` wrote a C string.
+    let own = (!own.is_null()).then(|| unsafe { CStr::from_ptr(own) });
+    !own.is_some_and(|path| sys::File::is_out_of_reach(path, false))
+        && !segment_path().is_some_and(|path| sys::File::is_out_of_reach(path, true))
 }
 
 /// What the variable holds: a number and a colon in a child, and the path.
@@ -94,6 +112,25 @@ fn split_place(value: &[u8]) -> (Option<Place>, &[u8]) {
 pub(crate) fn current() -> *const *const c_char {
     // SAFETY: reads the C library's pointer.
     unsafe { environ.cast_const().cast() }
+}
+
+/// The libraries that an environment preloads; `None`: it says nothing of that.
+///
+/// # Safety
+/// `given` is null or an array of C strings that ends with a null pointer, and stays while the result is used.
+pub(crate) unsafe fn preloaded<'a>(given: *const *const c_char) -> Option<impl Iterator<Item = &'a [u8]>> {
+    if given.is_null() {
+        return None;
+    }
+    // SAFETY: by the caller.
+    let list = unsafe {
+        let entry = last_of(given.cast_mut().cast(), PRELOAD);
+        if entry.is_null() {
+            return None;
+        }
+        CStr::from_ptr(entry.add(PRELOAD.len())).to_bytes()
+    };
+    Some(list.split(|byte| is_divider(*byte)))
 }
 
 /// What a variable of the program holds; `prefix`: its name and the sign between. The program may change it meanwhile.

@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering;
 
-use heaptally_segment::layout::{FLAG_CHILD, STATE_ATTACHED, STATE_REPLACED};
+use heaptally_segment::layout::{FLAG_CHILD, FLAG_OUT_OF_REACH, STATE_ATTACHED, STATE_REPLACED};
 
 use crate::child::{self, Place, Process};
 use crate::environment;
@@ -59,8 +59,14 @@ unsafe fn replace_recorded(
     let is_child = header.flags.load(Ordering::Relaxed) & FLAG_CHILD != 0;
     // SAFETY: by the caller.
     let place = if is_child { unsafe { child::begin(program) } } else { None };
+    let is_in_reach = environment::is_in_reach();
+    match is_in_reach {
+        true => header.flags.fetch_and(!FLAG_OUT_OF_REACH, Ordering::Relaxed),
+        // The loader would complain in the program's name.
+        false => header.flags.fetch_or(FLAG_OUT_OF_REACH, Ordering::Relaxed),
+    };
     // SAFETY: by the caller.
-    let next = if unsafe { takes_recorder(program) } {
+    let next = if is_in_reach && unsafe { takes_recorder(program, given) } {
         // SAFETY: by the caller.
         match unsafe { environment::for_next_image(given, place) } {
             Some(next) => Some(next),
@@ -112,7 +118,7 @@ unsafe fn with_place(
     call: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
     // SAFETY: by the caller.
-    if !child::is_followed() || !unsafe { takes_recorder(program) } {
+    if !child::is_followed() || !environment::is_in_reach() || !unsafe { takes_recorder(program, given) } {
         return call(given);
     }
     if borrows {

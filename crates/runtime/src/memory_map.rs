@@ -1,9 +1,7 @@
 //! `/proc/self/maps`, for the rare questions that the module table cannot answer: where does this thread's stack end,
 //! and is that address code although it lies in no loaded object?
 
-use core::ffi::CStr;
-
-use crate::sys::{File, Query, read_link};
+use crate::sys::{File, Query};
 
 /// One line of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +27,30 @@ pub(crate) fn find(address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapp
     }
 }
 
-/// The path of the file that is mapped at an address; returns its length, 0 if there is none.
-pub(crate) fn file_at(address: u64, path: &mut [u8]) -> usize {
-    const FOLDER: &[u8] = b"/proc/self/map_files/";
-    let Some(mapping) = find(address, &mut [0; BUFFER_BYTES]) else { return 0 };
-    let mut link = [0_u8; FOLDER.len() + 2 * 16 + 2];
-    link[..FOLDER.len()].copy_from_slice(FOLDER);
-    let mut end = FOLDER.len();
-    for (number, behind) in [(mapping.start, b'-'), (mapping.end, 0)] {
-        let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
-        for at in (0..digits).rev() {
-            link[end] = b"0123456789abcdef"[(number >> (4 * at) & 15) as usize];
-            end += 1;
+/// The path of the file that is mapped at an address, as far as it fits: how long it is.
+pub(crate) fn path_at(address: u64, path: &mut [u8], buffer: &mut [u8; BUFFER_BYTES]) -> usize {
+    let Some(file) = File::open(c"/proc/self/maps", false) else { return 0 };
+    let mut line = Line::default();
+    let mut len = 0;
+    loop {
+        let read = file.read(buffer);
+        let Some(part) = buffer.get(..read).filter(|part| !part.is_empty()) else { return 0 };
+        for byte in part {
+            match line.push(*byte) {
+                Some(mapping) if mapping.start <= address && address < mapping.end => return len,
+                Some(_) => len = 0,
+                // Nothing before the path has a slash.
+                None if (len > 0 || *byte == b'/') && len < path.len() => {
+                    path[len] = *byte;
+                    len += 1;
+                }
+                None => {}
+            }
         }
-        link[end] = behind;
-        end += 1;
     }
-    CStr::from_bytes_until_nul(&link).map_or(0, |link| read_link(link, path))
 }
 
-/// The same, by reading the lines.
+/// The same as [`find`], by reading the lines.
 fn read(file: &File, address: u64, buffer: &mut [u8; BUFFER_BYTES]) -> Option<Mapping> {
     let mut line = Line::default();
     loop {
@@ -117,11 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_names_its_file() {
-        let mut path = [0; 512];
-        let len = file_at(look_up as *const () as u64, &mut path);
-        assert_eq!(&path[..len], std::env::current_exe().unwrap().as_os_str().as_encoded_bytes());
-        assert_eq!(file_at(8, &mut path), 0);
+    fn a_mapping_has_its_files_path() {
+        let path_of = |address, path: &mut [u8]| path_at(address, path, &mut [0; BUFFER_BYTES]);
+        let own = std::env::current_exe().unwrap();
+        let own = std::os::unix::ffi::OsStrExt::as_bytes(own.as_os_str());
+        let code = path_of as *const () as u64;
+        let mut path = [0; 1024];
+        let len = path_of(code, &mut path);
+        assert_eq!(&path[..len], own);
+        assert_eq!((path_of(code, &mut path[..5]), &path[..5]), (5, &own[..5]));
+        assert_eq!(path_of((&raw const path).addr() as u64, &mut [0; 8]), 0);
+        assert_eq!(path_of(8, &mut [0; 8]), 0);
     }
 
     #[test]

@@ -24,13 +24,17 @@ const DT_STRTAB: u64 = 5;
 const FIRST_OF_ALL: [&[u8]; 5] =
     [b"libasan.so", b"libtsan.so", b"libhwasan.so", b"libclang_rt.asan", b"libclang_rt.tsan"];
 
-/// Whether the program can be started with the recorder in it. What cannot be looked at can.
+/// Whether the program can be started with the recorder in it, in an environment. What cannot be looked at can.
 ///
 /// # Safety
-/// `program` is null or a C string.
+/// `program` is null or a C string, `given` null or an array of C strings that ends with a null pointer.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn takes_recorder(program: *const c_char) -> bool {
+pub(crate) unsafe fn takes_recorder(program: *const c_char, given: *const *const c_char) -> bool {
+    // SAFETY: by the caller.
+    if unsafe { preloads_first_of_all(given) } {
+        return false;
+    }
     if program.is_null() {
         return true;
     }
@@ -48,6 +52,19 @@ pub(crate) unsafe fn takes_recorder(program: *const c_char) -> bool {
     head.fill(0);
     file.read_at(0, &mut head);
     bears(&file, &head)
+}
+
+/// Whether an environment preloads a library behind which the recorder cannot come.
+///
+/// # Safety
+/// `given` is null or an array of C strings that ends with a null pointer.
+pub(crate) unsafe fn preloads_first_of_all(given: *const *const c_char) -> bool {
+    let is_first = |path: &[u8]| {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        FIRST_OF_ALL.iter().any(|first| name.starts_with(first))
+    };
+    // SAFETY: by the caller.
+    unsafe { environment::preloaded(given) }.is_some_and(|mut list| list.any(is_first))
 }
 
 /// Opens what `execvp` would find.
@@ -154,7 +171,7 @@ mod tests {
     fn takes(path: &Path) -> bool {
         let path = CString::new(path.as_os_str().as_bytes()).unwrap();
         // SAFETY: a C string.
-        unsafe { takes_recorder(path.as_ptr()) }
+        unsafe { takes_recorder(path.as_ptr(), core::ptr::null()) }
     }
 
     fn file(name: &str, content: &[u8]) -> PathBuf {
@@ -177,7 +194,23 @@ mod tests {
             assert!(takes(Path::new(path)), "{path}");
         }
         // SAFETY: null is allowed.
-        assert!(unsafe { takes_recorder(core::ptr::null()) });
+        assert!(unsafe { takes_recorder(core::ptr::null(), core::ptr::null()) });
+    }
+
+    #[test]
+    fn none_does_with_a_sanitizers_library_before_it() {
+        for (list, takes) in [
+            (c"LD_PRELOAD=/usr/lib/libasan.so.8", false),
+            (c"LD_PRELOAD=a.so:/x/libclang_rt.asan-x86_64.so b.so", false),
+            (c"LD_PRELOAD=a.so libtsan.so", false),
+            (c"LD_PRELOAD=libasan/a.so:/x/notlibasan.so", true),
+            (c"LD_PRELOAD=", true),
+            (c"NO_LD_PRELOAD=libasan.so", true),
+        ] {
+            let given = [c"A=1".as_ptr(), list.as_ptr(), core::ptr::null()];
+            // SAFETY: a C string, and an array of them.
+            assert_eq!(unsafe { takes_recorder(c"/bin/true".as_ptr(), given.as_ptr()) }, takes, "{list:?}");
+        }
     }
 
     #[test]

@@ -111,29 +111,32 @@ impl Found {
             let name = self.name.to_bytes();
             return if name.starts_with(b"linux-vdso") { b"" } else { name };
         }
-        let len = path_of_program(self.sections.start, buffer);
+        let len = program_path(self.sections.text_start, buffer);
         &buffer[..len]
     }
 }
 
-/// The path of the program, of which some address is known; returns its length.
-///
-/// The kernel knows a program that the user had the loader start (`ld-linux-x86-64.so.2 ./program`) as the loader's file;
-/// then it is asked whose the mapping is.
-fn path_of_program(address: u64, path: &mut [u8]) -> usize {
-    // SAFETY: has no effect. The loader has no base where it is itself what the kernel started.
-    let is_started_by_kernel = unsafe { libc::getauxval(libc::AT_BASE) } != 0;
-    let len = match is_started_by_kernel {
-        true => 0,
-        false => memory_map::file_at(address, path).min(path.len()),
-    };
-    if len > 0 { len } else { sys::read_link(c"/proc/self/exe", path).min(path.len()) }
+/// The path of the program, part of whose code lies at an address, as far as it fits: how long it is. Where the loader
+/// was called by its name, with the program as its argument, the kernel takes the loader for the program.
+pub(crate) fn program_path(text: u64, buffer: &mut [u8]) -> usize {
+    // SAFETY: has no effect.
+    if unsafe { libc::getauxval(libc::AT_BASE) } == 0 {
+        return memory_map::path_at(text, buffer, &mut [0; memory_map::BUFFER_BYTES]);
+    }
+    sys::read_link(c"/proc/self/exe", buffer).min(buffer.len())
 }
 
-/// The path of the program; returns its length.
-pub(crate) fn program_path(path: &mut [u8]) -> usize {
-    let address = ask_objects(|object| object.name.is_empty().then_some(object.sections.start));
-    path_of_program(address.unwrap_or(0), path)
+/// Where the loader lies.
+pub(crate) fn loader_base() -> u64 {
+    // SAFETY: has no effect.
+    match unsafe { libc::getauxval(libc::AT_BASE) } {
+        // It was called by its name. Its first address is that of its file.
+        0 => ask_objects(|object| {
+            crate::elf::defines(object.bias, object.dynamic, c"__tls_get_addr").then_some(object.bias)
+        })
+        .unwrap_or(0),
+        base => base,
+    }
 }
 
 /// Asks all loaded objects in the loader's order, until one has an answer.

@@ -91,7 +91,8 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     let Some(head) = map_head(segment.path) else { return };
     child::set_head(head);
     let mut path = [0; 1024];
-    let len = object::program_path(&mut path);
+    let text = object::ask_objects(|program| Some(program.sections.text_start)).unwrap_or(0);
+    let len = object::program_path(text, &mut path);
     let path = &path[..len];
     child::set_own_program(path);
     let flag = if segment.place.is_some() { FLAG_CHILD } else { 0 };
@@ -357,12 +358,11 @@ fn coroutine_start() -> u64 {
 fn loader_start() -> u64 {
     /// `e_entry` in an ELF header.
     const ENTRY: usize = 24;
-    // SAFETY: has no effect.
-    let base = unsafe { libc::getauxval(libc::AT_BASE) };
+    let base = object::loader_base();
     if base == 0 {
         return 0;
     }
-    // SAFETY: the kernel mapped the loader there, its ELF header first.
+    // SAFETY: the loader is mapped there, its ELF header first.
     base + unsafe { ((base as usize + ENTRY) as *const u64).read_unaligned() }
 }
 

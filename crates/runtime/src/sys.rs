@@ -6,8 +6,9 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 
 use crate::x86_64::syscall::{
-    CLOSE, FUTEX, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, OPENAT, PRCTL,
-    PREAD64, PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL, call,
+    CLOSE, FUTEX, GETEUID, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, OPENAT,
+    PRCTL, PREAD64, PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL,
+    call,
 };
 
 pub(crate) const PAGE: usize = 4096;
@@ -180,6 +181,20 @@ impl File {
         (!is_error(result)).then_some(Self(result as i32))
     }
 
+    /// Whether a file cannot be opened since it is not there or not allowed; not for want of a free descriptor.
+    pub(crate) fn is_out_of_reach(path: &CStr, writable: bool) -> bool {
+        const AT_FDCWD: usize = -100_isize as usize;
+        const ENOENT: isize = -2;
+        const ENOTDIR: isize = -20;
+        let flags = 0o2_000_000 | if writable { 2 } else { 0 };
+        // SAFETY: the path is a C string.
+        let result = unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, flags, 0, 0, 0]) };
+        if !is_error(result) {
+            drop(Self(result as i32));
+        }
+        matches!(result, EPERM | EACCES | ENOENT | ENOTDIR)
+    }
+
     pub(crate) fn number(&self) -> i32 {
         self.0
     }
@@ -286,6 +301,12 @@ pub(crate) fn read_link(path: &CStr, buffer: &mut [u8]) -> usize {
         call(READLINK, [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
     };
     usize::try_from(result).unwrap_or(0)
+}
+
+/// The user in whose name files are opened.
+pub(crate) fn user() -> u32 {
+    // SAFETY: has no arguments and no effect.
+    unsafe { call(GETEUID, [0; 6]) as u32 }
 }
 
 pub(crate) fn pid() -> u32 {

@@ -109,6 +109,9 @@ pub const FLAG_FORK_SAFE: u32 = 1 << 5;
 pub const FLAG_SMALL_TABLES: u32 = 1 << 6;
 /// [`AreaHeader::flags`]: this build of the recorder has the oracle, and it is on.
 pub const FLAG_ORACLE: u32 = 1 << 7;
+/// [`AreaHeader::flags`]: when the image went on to its next program, the recorder's library or this file could not be
+/// opened any more: the process had changed its user, its root folder or its namespace.
+pub const FLAG_OUT_OF_REACH: u32 = 1 << 8;
 
 /// [`AreaHeader::flags`]: the image runs in a descendant of the process that the command started.
 pub const FLAG_CHILD: u32 = 1 << 9;

@@ -29,14 +29,81 @@ fn wrappers_are_followed() {
     check_start(&Run::new(&scratch, ["sh", "-c", "exec ./start"]).run());
 }
 
-/// Called as the loader's argument, a program has its own names, and is what its image is called.
+/// What came before the exec is told apart, and the numbers add up.
 #[test]
-fn a_program_that_the_loader_is_told_to_start() {
+fn what_came_before_an_exec_is_told_apart() {
     let Some(scratch) = built("start", &["-O1"]) else { return };
-    let outcome = Run::new(&scratch, ["/lib64/ld-linux-x86-64.so.2", "./start"]).run();
-    check_start(&outcome);
-    check_start(&Run::new(&scratch, ["env", "/lib64/ld-linux-x86-64.so.2", "./start"]).run());
-    assert_eq!(outcome.json["images"][0]["name"], "start", "{}", outcome.json["images"]);
+    for options in [&[][..], &["--follow-children"]] {
+        let outcome = Run::new(&scratch, ["env", "X=1", "./start"]).options(options.iter().copied()).run();
+        check_start(&outcome);
+        let all = outcome.status["recorder"]["allocations"].as_u64().expect("a number");
+        assert!(all > 4, "env allocates");
+        let line =
+            format!(" 4 allocations, 1 stack, all complete; before the windows: {} allocations", all - 4);
+        assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
+        if let Some(process) = outcome.status["processes"].get(0) {
+            assert_eq!(process["allocations"], all);
+        }
+    }
+}
+
+/// The kernel takes the loader for the program then.
+#[test]
+fn a_program_that_its_loader_is_called_with() {
+    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+    let Some(scratch) = built("start", &["-O1", "-g"]) else { return };
+    for words in [&[LOADER, "./start"][..], &["env", LOADER, "./start"], &["sh", "-c", "./start; exit 3"]] {
+        let outcome = Run::new(&scratch, words.iter().copied()).options(["--follow-children"]).run();
+        check_start(&outcome);
+        let report = outcome.report();
+        assert!(report.images.iter().any(|image| image.label == "start"), "{words:?}: {:?}", report.images);
+        assert!(report.images.iter().all(|image| !image.label.starts_with("ld-")), "{:?}", report.images);
+    }
+}
+
+/// The image that has a malloc of its own is named, not the one that went on to it.
+#[test]
+fn an_image_with_a_malloc_of_its_own_is_named() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.write(
+        "own.c",
+        "#include <stddef.h>\nstatic char pool[1 << 16];\nstatic size_t used;\n\
+         void *malloc(size_t size) { void *block = pool + used; used += (size + 15) & ~15ul; return block; }\n\
+         void free(void *block) { (void)block; }\n\
+         int main(void) { char *volatile block = malloc(10); *block = 3; return *block; }\n",
+    );
+    scratch.shell("gcc -O1 -o own own.c");
+    let outcome = Run::new(&scratch, ["sh", "-c", "exec ./own"]).run();
+    assert_eq!(outcome.code, 125, "{}", outcome.stderr);
+    for words in
+        ["/own`, to which `sh` went on by exec, does not call the recorder's malloc", "it exited with 3"]
+    {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+}
+
+/// AddressSanitizer ends a program in which it does not come first; one that preloads it is left alone, and said.
+#[test]
+fn an_image_that_preloads_a_sanitizer() {
+    let Some(scratch) = built("start", &["-O1"]) else { return };
+    scratch.shell("cp -L \"$(gcc -print-file-name=libasan.so)\" libasan.so.8 || :");
+    if !scratch.path("libasan.so.8").exists() {
+        println!("skipped: this gcc has no libasan");
+        return;
+    }
+    let list = format!("LD_PRELOAD={}", scratch.path("libasan.so.8").display());
+    let outcome = Run::new(&scratch, ["env", &list, "./start"]).run();
+    assert_eq!(outcome.code, 125, "{}", outcome.stderr);
+    for words in ["it exited with 3", "the library of AddressSanitizer, which must come first"] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    let script = format!("{list} ./start");
+    let outcome = Run::new(&scratch, ["sh", "-c", &script]).options(["--follow-children"]).run();
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    assert_eq!(outcome.report().children.text(), "start ×1");
 }
 
 #[test]
@@ -56,26 +123,6 @@ fn an_image_that_cannot_be_recorded_is_said() {
     let Some(scratch) = built("start", &["-static"]) else { return };
     let outcome = Run::new(&scratch, ["sh", "-c", "exec ./start"]).run();
     assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
-}
-
-/// What is wrong with the image that a program went on to is not said of the program.
-#[test]
-fn an_image_with_a_malloc_of_its_own_is_named() {
-    if !tool::have(&["gcc"]) {
-        return;
-    }
-    let scratch = Scratch::new();
-    scratch.write(
-        "own.c",
-        "#include <stddef.h>\nstatic char pool[1 << 20];\nstatic size_t at;\n\
-         void *malloc(size_t size) { at += (size + 15) & ~15ul; return pool + at - ((size + 15) & ~15ul); }\n\
-         void free(void *block) { (void)block; }\nint main(void) { free(malloc(20)); return 0; }\n",
-    );
-    scratch.shell("gcc -O1 -fno-builtin -o own own.c");
-    let outcome = Run::new(&scratch, ["sh", "-c", "exec ./own"]).run();
-    assert_eq!(outcome.code, 125, "{}", outcome.stderr);
-    let says = format!("`{}` does not call the recorder's malloc", scratch.path("own").display());
-    assert!(outcome.stderr.contains(&says), "{}", outcome.stderr);
 }
 
 /// What the caller handed down must not change what becomes of the run.

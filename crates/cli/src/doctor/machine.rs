@@ -9,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use super::finding::{Finding, size};
 use super::{glibc, kernel, recording};
 use crate::message::quote;
+use crate::program::preloaded_sanitizer;
 
 /// The size that the recorder's tables take of a limited address space: one part in so many.
 const TABLE_SHARE: u64 = 16;
@@ -105,8 +106,13 @@ fn seccomp() -> Finding {
 /// Variables that the loader heeds.
 fn environment() -> Vec<Finding> {
     let value = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let preload = match value("LD_PRELOAD") {
+    let preload = match value("LD_PRELOAD").as_deref() {
         None => Finding::ok("ld_preload", "LD_PRELOAD is not set"),
+        Some(list) if let Some((library, sanitizer)) = preloaded_sanitizer(list) => Finding::problem(
+            "ld_preload",
+            format!("LD_PRELOAD names {}, the library of {sanitizer}, which must come first", quote(library)),
+            "take it out of LD_PRELOAD",
+        ),
         Some(list) => Finding::note(
             "ld_preload",
             format!("LD_PRELOAD is {}: the recorder is put before it", quote(list)),

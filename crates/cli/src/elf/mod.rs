@@ -24,14 +24,20 @@ const SANITIZERS: [(&str, &str, &[u8]); 5] = [
     ("LeakSanitizer", "liblsan", b"__lsan_init"),
 ];
 
-/// The sanitizer whose shared library has that file name, gcc's or clang's.
-pub(crate) fn sanitizer_of(library: &[u8]) -> Option<&'static str> {
-    let of_clang = library.strip_prefix(b"libclang_rt.");
-    let is_its = |name: &str| {
-        library.starts_with(name.as_bytes())
-            || of_clang.is_some_and(|rest| rest.starts_with(&name.as_bytes()["lib".len()..]))
-    };
-    SANITIZERS.iter().find(|(_, name, _)| is_its(name)).map(|(sanitizer, ..)| *sanitizer)
+/// How the names of sanitizers' shared libraries begin in clang's naming, and the sanitizers.
+const CLANG_SANITIZERS: [(&str, &str); 5] = [
+    ("libclang_rt.asan", "AddressSanitizer"),
+    ("libclang_rt.tsan", "ThreadSanitizer"),
+    ("libclang_rt.msan", "MemorySanitizer"),
+    ("libclang_rt.hwasan", "HWAddressSanitizer"),
+    ("libclang_rt.lsan", "LeakSanitizer"),
+];
+
+/// The sanitizer whose shared library has this file name.
+pub(crate) fn sanitizer_of_library(name: &str) -> Option<&'static str> {
+    let of_gcc = SANITIZERS.iter().map(|(sanitizer, library, _)| (*library, *sanitizer));
+    let mut known = of_gcc.chain(CLANG_SANITIZERS);
+    known.find(|(library, _)| name.starts_with(library)).map(|(_, sanitizer)| sanitizer)
 }
 
 /// How a program is linked.
@@ -109,7 +115,7 @@ impl Elf {
 
 fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>) -> Elf {
     let names = DynamicNames::of(elf);
-    let mut sanitizer = names.needed.iter().find_map(|library| sanitizer_of(library.as_bytes()));
+    let mut sanitizer = names.needed.iter().find_map(|needed| sanitizer_of_library(needed));
     let of_sections =
         || elf.sections().find_map(|section| managed_heap::by_section(section.name_bytes().ok()?));
     let of_libraries = || names.needed.iter().find_map(|library| managed_heap::by_library(library));
@@ -227,6 +233,18 @@ impl DynamicNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sanitizers_by_their_libraries() {
+        for (name, of) in [
+            ("libasan.so.8", Some("AddressSanitizer")),
+            ("libclang_rt.tsan-x86_64.so", Some("ThreadSanitizer")),
+            ("libubsan.so.1", None),
+            ("libc.so.6", None),
+        ] {
+            assert_eq!(sanitizer_of_library(name), of, "{name}");
+        }
+    }
 
     #[test]
     fn the_name_with_and_without_mangling() {

@@ -74,6 +74,27 @@ fn sanitizers() {
     }
 }
 
+/// The loader finds no such library, which is no matter: it is refused by its name, before the start.
+#[test]
+fn sanitizers_that_are_preloaded() {
+    let sandbox = Sandbox::new();
+    for (list, name) in [
+        ("/nowhere/libasan.so.8", "AddressSanitizer"),
+        ("a.so:/nowhere/libclang_rt.tsan-x86_64.so", "ThreadSanitizer"),
+        ("a.so /nowhere/libtsan.so", "ThreadSanitizer"),
+    ] {
+        let mut command = sandbox.command(["run", "true"]);
+        let outcome = crate::sandbox::outcome(command.env("LD_PRELOAD", list));
+        outcome.expect(RECORDER).says(&[
+            "LD_PRELOAD names",
+            &format!("the library of {name},"),
+            "take it out",
+        ]);
+    }
+    let mut command = sandbox.command(["run", "-o", "p.pb.gz", "true"]);
+    crate::sandbox::outcome(command.env("LD_PRELOAD", "/nowhere/libubsan.so")).expect(0);
+}
+
 #[test]
 fn damaged_files() {
     let sandbox = Sandbox::new();
@@ -110,9 +131,9 @@ fn setuid_programs_of_another_user() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     };
     set(1, 0, 0o4755);
-    refused(&sandbox, "./privileged", RECORDER, &["setuid", "LD_PRELOAD"]);
+    refused(&sandbox, "./privileged", RECORDER, &["setuid", "LD_PRELOAD", "sudo -u '#1' heaptally run"]);
     set(0, 1, 0o2755);
-    refused(&sandbox, "./privileged", RECORDER, &["setgid", "LD_PRELOAD"]);
+    refused(&sandbox, "./privileged", RECORDER, &["setgid", "LD_PRELOAD", "sudo -g '#1' heaptally run"]);
     set(0, 0, 0o6755);
     sandbox.call(["run", "-o", "own.pb.gz", "./privileged"]).expect(0);
     // A script's bits have no effect.

@@ -13,7 +13,10 @@ fn a_flawless_run() {
     fixture.row(process, g, freed(9, 9));
     fixture.row(one, f, freed(1_203_000, 1));
     fixture.row(other, f, freed(1000, 1));
-    assert_eq!(summary(&fixture.profile), "2 windows, 1,204,000 allocations, 1 stack, all complete");
+    assert_eq!(
+        summary(&fixture.profile),
+        "2 windows, 1,204,000 allocations, 1 stack, all complete; before the windows: 9 allocations"
+    );
 }
 
 #[test]
@@ -34,8 +37,8 @@ fn cut_stacks_are_never_rounded_away() {
 fn losses_are_told_in_words() {
     assert_eq!(
         summary(&everything()),
-        "2 windows, 40,306 allocations, 4 stacks, 99.99 % complete, 3 by frame pointer, 3 cut; not recorded: 7 \
-         allocations from signal handlers that interrupted the recorder, 1 entry half-written or without sense"
+        "2 windows, 40,306 allocations, 4 stacks, 99.99 % complete, 3 by frame pointer, 3 cut; before the \
+         windows: 5 allocations; not recorded: 7 allocations from signal handlers that interrupted the recorder, 1 entry half-written or without sense"
     );
 }
 
@@ -54,12 +57,12 @@ fn several_runs_tell_what_differs_between_them() {
     fixture.row(window, g, freed(6, 0)).repeats = by_run([1, 2, 3]);
     assert_eq!(
         summary(&fixture.profile),
-        "3 runs: 1 window, 66 allocations, 2 stacks, all stable, all complete"
+        "3 runs: 1 window, 66 allocations, 2 stacks, all stable, all complete; before the windows: 9 allocations"
     );
     fixture.profile.rows[2].repeats = by_run([1, 2, 4]);
     assert_eq!(
         summary(&fixture.profile),
-        "3 runs: 1 window, 66 allocations, 2 stacks, 1 unstable, all complete"
+        "3 runs: 1 window, 66 allocations, 2 stacks, 1 unstable, all complete; before the windows: 9 allocations"
     );
 }
 

@@ -18,6 +18,7 @@ use heaptally_tally::Spin;
 
 use super::{PRELOAD, SEGMENT, environ, for_next_image, has_prefix, take_out};
 use crate::child::Place;
+use crate::next_image::preloads_first_of_all;
 use crate::sys;
 
 /// How many copies that are not used any more stay mapped, since another thread may still look at one.
@@ -59,6 +60,10 @@ pub(crate) fn lend(place: Place) -> bool {
     if loan.calls == 0 {
         let original = pointer().load(Ordering::Acquire);
         // SAFETY: the C library's own array.
+        if !super::is_in_reach() || unsafe { preloads_first_of_all(original.cast_const().cast()) } {
+            return false;
+        }
+        // SAFETY: as above.
         let Some(next) = (unsafe { for_next_image(original.cast_const().cast(), Some(place)) }) else {
             return false;
         };

@@ -11,6 +11,7 @@ pub(crate) const CLOSE: usize = 3;
 pub(crate) const MMAP: usize = 9;
 pub(crate) const MPROTECT: usize = 10;
 pub(crate) const MUNMAP: usize = 11;
+pub(crate) const GETEUID: usize = 107;
 pub(crate) const MREMAP: usize = 25;
 pub(crate) const MADVISE: usize = 28;
 pub(crate) const RT_SIGPROCMASK: usize = 14;
