@@ -123,7 +123,7 @@ mod tests {
         let path_of = |address, path: &mut [u8]| path_at(address, path, &mut [0; BUFFER_BYTES]);
         let own = std::env::current_exe().unwrap();
         let own = std::os::unix::ffi::OsStrExt::as_bytes(own.as_os_str());
-        let code = path_of as *const () as u64;
+        let code = look_up as *const () as u64;
         let mut path = [0; 1024];
         let len = path_of(code, &mut path);
         assert_eq!(&path[..len], own);
