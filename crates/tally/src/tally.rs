@@ -470,15 +470,16 @@ impl Tally {
         self.windows.end(name);
     }
 
-    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first.
+    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first; once it is
+    /// known no function of the C library is called.
     #[inline]
-    pub fn window_begin_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub fn window_begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         self.windows.begin_known(known, name);
     }
 
     /// Ends it, likewise.
     #[inline]
-    pub fn window_end_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub fn window_end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         self.windows.end_known(known, name);
     }
 

@@ -78,8 +78,11 @@ impl<const LIMIT: usize> Nesting<LIMIT> {
     }
 
     fn remove(&mut self, at: usize) {
-        self.open.copy_within(at + 1..self.len, at);
         self.len -= 1;
+        for at in at..self.len {
+            // NOTE: not by the C library's memmove, which uses vector registers: see the runtime's trampoline.
+            self.open[at] = core::hint::black_box(self.open[at + 1]);
+        }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Entered> {
@@ -195,9 +198,9 @@ impl WindowTable {
     ///
     /// PERF: a function's entry is not to take 30 ns longer; comparing names takes most of that.
     #[inline]
-    pub(crate) fn begin_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.begin_slow(known, name),
+            0 => self.begin_slow(known, name()),
             number => self.open(&mut self.nesting.lock(), number),
         }
     }
@@ -211,9 +214,9 @@ impl WindowTable {
 
     /// As [`end`](Self::end), likewise.
     #[inline]
-    pub(crate) fn end_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.end_slow(known, name),
+            0 => self.end_slow(known, name()),
             number => {
                 let mut nesting = self.nesting.lock();
                 if self.close(&mut nesting, number) {

@@ -315,9 +315,43 @@ pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
 }
 
 /// A patched function was entered. `sp` points to its return address; `bp` is its caller's.
+///
+/// Vector registers: where everything is known the recorder calls no function of the C library.
 pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64) {
-    let Some(recorder) = recorder().or_else(decided) else { return };
-    let (Some(plan), Some(head)) = (recorder.plans.get(id), child::head()) else { return };
+    let caller = Caller { sp, bp };
+    match recorder().and_then(|recorder| Some((recorder, recorder.plans.get(id)?))) {
+        Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, caller),
+        _ => enter_slow(id, caller),
+    }
+}
+
+/// Whether an entry is one of many: its windows have their numbers, and the thread has its state.
+#[inline]
+fn is_known(plan: &Plan) -> bool {
+    let mut actions = plan.actions.iter().zip(&plan.windows).take_while(|(action, _)| **action != 0);
+    !local().thread.is_null() && actions.all(|(_, known)| known.load(Ordering::Relaxed) != 0)
+}
+
+#[cold]
+#[inline(never)]
+fn enter_slow(id: u32, caller: Caller) {
+    trampoline::keep_vectors(|| {
+        let Some(recorder) = recorder().or_else(decided) else { return };
+        if let Some(plan) = recorder.plans.get(id) {
+            // Not for the sake of a window alone, if the thread is inside already.
+            let local = local();
+            if let Some(idle) = local.enter(RECORDING) {
+                recorder.thread(local);
+                local.leave(idle);
+            }
+            enter(recorder, plan, caller);
+        }
+    });
+}
+
+#[inline]
+fn enter(recorder: &'static Recorder, plan: &Plan, caller: Caller) {
+    let Some(head) = child::head() else { return };
     plan.hits.fetch_add(1, Ordering::Relaxed);
     let local = local();
     let Some(idle) = local.enter(RECORDING) else {
@@ -325,18 +359,18 @@ pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64) {
         return;
     };
     for (action, known) in plan.actions.iter().zip(&plan.windows) {
-        let name = name(head, action & ((1 << ACTION_KIND_SHIFT) - 1));
+        let name = || name(head, action & ((1 << ACTION_KIND_SHIFT) - 1));
         match action >> ACTION_KIND_SHIFT {
             ACTION_BEGIN => recorder.tally.window_begin_known(known, name),
             ACTION_END => recorder.tally.window_end_known(known, name),
             ACTION_CALL => {
                 let mut window = known.load(Ordering::Relaxed);
                 if window == 0 {
-                    window = recorder.tally.function_window(name);
+                    window = recorder.tally.function_window(name());
                     known.store(window, Ordering::Relaxed);
                 }
                 if window != 0 {
-                    called(recorder, local, window, Caller { sp, bp });
+                    called(recorder, local, window, caller);
                 }
             }
             _ => break,
