@@ -4,7 +4,7 @@
 use core::ffi::c_char;
 
 use heaptally_segment::layout::{EntryPoint, Root};
-use heaptally_tally::{Allocation, Block, Event, FreeKind, Tally};
+use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
 use heaptally_unwind::{End, FrameState, Walk};
 
 use crate::armed;
@@ -108,7 +108,12 @@ impl Turn {
         let local = self.recording();
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
-            let Some(event) = event(recorder, thread, caller, entry_point) else {
+            let entered = recorder.tally.current(thread.tally());
+            if entered.window == 0 && !recorder.tally.has_function_windows() {
+                recorder.tally.passed(block);
+                return;
+            }
+            let Some(event) = event(recorder, thread, caller, entry_point, entered) else {
                 recorder.tally.passed(block);
                 return;
             };
@@ -143,7 +148,8 @@ impl Turn {
         let local = self.recording();
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
-            if let Some(event) = event(recorder, thread, caller, entry_point) {
+            let entered = recorder.tally.current(thread.tally());
+            if let Some(event) = event(recorder, thread, caller, entry_point, entered) {
                 tell(&recorder.tally, thread, event);
             }
         });
@@ -266,34 +272,52 @@ fn with_late(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&m
     true
 }
 
-/// An event with its window and its stack; `None`: it belongs to no window.
+/// An event with its window and its stack; `None`: it belongs to no window. `entered` is the one that is open.
 #[inline(always)]
 fn event(
     recorder: &'static Recorder,
     thread: &mut ThreadState,
     caller: Caller,
     entry_point: EntryPoint,
+    entered: Entered,
 ) -> Option<Event> {
-    let entered = recorder.tally.current(thread.tally());
-    let is_by_stack = recorder.tally.has_function_windows() && !thread.tally().is_paused();
-    if entered.window == 0 && !is_by_stack {
-        return None;
+    if recorder.tally.has_function_windows() {
+        return event_by_stack(recorder, thread, caller, entry_point, entered);
     }
-    let leaf = stack(recorder, thread, caller);
-    let entered = match is_by_stack {
-        true => recorder.tally.window_of_stack(thread.tally(), leaf, entered),
-        false => entered,
-    };
     if entered.window == 0 {
         return None;
     }
-    let start = if thread.tally().wants_start() {
-        // SAFETY: each state has its walk memory behind it, used by its thread alone.
-        unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
-    } else {
-        0
-    };
+    let leaf = stack(recorder, thread, caller);
+    let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
     Some(Event { entered, leaf, entry_point, start })
+}
+
+/// The same where windows are defined by functions: the stack decides.
+#[cold]
+#[inline(never)]
+fn event_by_stack(
+    recorder: &'static Recorder,
+    thread: &mut ThreadState,
+    caller: Caller,
+    entry_point: EntryPoint,
+    other: Entered,
+) -> Option<Event> {
+    if thread.tally().is_paused() {
+        return None;
+    }
+    let leaf = stack(recorder, thread, caller);
+    let entered = recorder.tally.window_of_stack(thread.tally(), leaf, other);
+    if entered.window == 0 {
+        return None;
+    }
+    let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
+    Some(Event { entered, leaf, entry_point, start })
+}
+
+/// The address in the thread's start function, of the stack that was walked last.
+fn start_address(thread: &ThreadState) -> u64 {
+    // SAFETY: each state has its walk memory behind it, used by its thread alone.
+    unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
 }
 
 /// The leaf's node of the caller's stack.
