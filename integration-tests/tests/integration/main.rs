@@ -19,6 +19,7 @@ mod exec;
 mod fork;
 mod full;
 mod function_beneath;
+mod function_crowd;
 mod function_window;
 mod guard;
 mod instruction;
