@@ -196,6 +196,53 @@ fn shells_in_threads() {
     }
 }
 
+/// The number before the word `allocations`.
+fn allocations(line: &str) -> u64 {
+    let line = line.replace(',', "");
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let at = words.iter().position(|word| *word == "allocations").unwrap_or_else(|| panic!("{line}"));
+    words[at.saturating_sub(1)].parse().unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// The table of processes, the last line, the status and the report count the same allocations.
+#[test]
+fn one_sum_before_and_after_an_exec() {
+    let scratch = Scratch::new();
+    for (script, options) in [
+        ("exec /bin/echo a", &[][..]),
+        ("exec /bin/echo a", &FOLLOW),
+        ("(exec /bin/echo a); /bin/echo b; exec /bin/echo c", &FOLLOW),
+    ] {
+        let outcome = Run::new(&scratch, ["sh", "-c", script]).options(options.iter().copied()).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let last = outcome.stderr.lines().find(|line| line.contains(" → ")).unwrap_or_default();
+        let (counted, before) = last.split_once("; before the windows: ").unwrap_or_else(|| panic!("{last}"));
+        let said = allocations(counted) + allocations(before);
+        assert!(outcome.report().images.iter().any(|image| image.replaced), "{script}");
+        let windows = &outcome.report().windows;
+        assert_eq!(
+            windows.iter().map(|window| window.counts.allocations).sum::<u64>(),
+            said,
+            "{script}: {last}"
+        );
+        assert_eq!(outcome.status["recorder"]["allocations"], said, "{script}: {last}");
+        let Some(processes) = outcome.status["processes"].as_array() else {
+            assert!(options.is_empty(), "{}", outcome.status);
+            continue;
+        };
+        let of_processes: u64 = processes.iter().filter_map(|process| process["allocations"].as_u64()).sum();
+        assert_eq!(of_processes, said, "{script}: {last}");
+        for process in processes {
+            let row = format!("{} ", process["pid"]);
+            let line = outcome.stderr.lines().find(|line| line.trim_start().starts_with(&row));
+            let is_there = line.is_some_and(|line| {
+                line.split_ascii_whitespace().rev().nth(1) == Some(&process["allocations"].to_string())
+            });
+            assert!(is_there, "{process}:\n{}", outcome.stderr);
+        }
+    }
+}
+
 /// The command waits for the program alone; who runs on is said, those included that have not allocated yet.
 #[test]
 fn descendants_that_run_on() {

@@ -6,39 +6,23 @@ use std::path::Path;
 use object::Object;
 
 use super::finding::Finding;
-use super::image::{Definition, Elf, Image, definition, has_text};
+use super::image::{Definition, Elf, Image, definition, find_defined, has_text};
 use heaptally_profile::model::INCOMPLETE;
 
 use crate::elf;
+use crate::elf::allocator::{self, MESSAGES};
 use crate::message::quote;
 use crate::other_allocator::{calls, drop_known};
 use crate::program;
 
 /// `operator new(unsigned long)`.
 const OPERATOR_NEW: &[u8] = b"_Znwm";
-/// Functions by which an allocator that is linked in is known.
-const MARKS: [(&str, &[u8]); 8] = [
-    ("jemalloc", b"mallocx"),
-    ("jemalloc", b"je_malloc"),
-    ("jemalloc", b"_rjem_malloc"),
-    ("mimalloc", b"mi_malloc"),
-    ("tcmalloc", b"tc_malloc"),
-    ("tcmalloc", b"MallocExtension_GetNumericProperty"),
-    ("snmalloc", b"sn_malloc"),
-    ("rpmalloc", b"rpmalloc"),
-];
-
-/// What allocators write into their messages: it stays when the symbols are stripped.
-const TEXTS: [(&str, &[u8]); 3] =
-    [("jemalloc", b"<jemalloc>"), ("mimalloc", b"mimalloc: "), ("tcmalloc", b"tcmalloc: large alloc")];
 /// What sanitizers write into theirs.
 const SANITIZERS: [(&str, &[u8]); 3] = [
     ("AddressSanitizer", b"AddressSanitizer"),
     ("ThreadSanitizer", b"ThreadSanitizer"),
     ("MemorySanitizer", b"MemorySanitizer"),
 ];
-/// Parts of the names of libraries whose `operator new` does not call malloc, as the recorder knows them.
-const NEW_DEFINERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "tbbmalloc", "rpmalloc"];
 
 /// Looks at a program and the libraries that it needs, in the loader's order.
 pub(crate) fn examine(program: &Elf<'_>, libraries: &[Image]) -> Vec<Finding> {
@@ -54,7 +38,7 @@ fn hidden_allocator(program: &Elf<'_>) -> Option<Finding> {
     if !is_stripped || definition(program, b"malloc").is_some() {
         return None;
     }
-    let (name, _) = TEXTS.iter().find(|(_, text)| has_text(program, text))?;
+    let (name, _) = MESSAGES.iter().find(|(_, text)| has_text(program, text))?;
     Some(Finding::warning(
         "other_allocator",
         format!(
@@ -69,11 +53,12 @@ fn malloc(program: &Elf<'_>, libraries: &[Image]) -> Finding {
     let advice = "build it without that allocator, or link the allocator as a shared library";
     match definition(program, b"malloc") {
         Some(Definition::Exported) => {
-            let which = MARKS
-                .iter()
-                .find(|(_, function)| definition(program, function).is_some())
-                .or_else(|| TEXTS.iter().chain(&SANITIZERS).find(|(_, text)| has_text(program, text)))
-                .map_or_else(String::new, |(name, _)| format!(" ({name})"));
+            let by_text = || {
+                let known = MESSAGES.iter().chain(&SANITIZERS).find(|(_, text)| has_text(program, text));
+                known.map(|(name, _)| *name)
+            };
+            let which = find_defined(program, allocator::of_definition).or_else(by_text);
+            let which = which.map_or_else(String::new, |name| format!(" ({name})"));
             return Finding::problem(
                 CHECK,
                 format!(
@@ -122,7 +107,7 @@ fn operator_new(program: &Elf<'_>, libraries: &[Image]) -> Finding {
         Some(library) if is_cpp_runtime(library) => {
             Finding::ok(CHECK, format!("the C++ runtime's, {}: it calls malloc", quote(&library.path)))
         }
-        Some(library) if NEW_DEFINERS.iter().any(|allocator| name(library).contains(allocator)) => {
+        Some(library) if allocator::is_library(name(library)) => {
             Finding::ok(CHECK, format!("an allocator's, {}: recorded", quote(&library.path)))
         }
         Some(library) => Finding::ok(

@@ -93,6 +93,13 @@ pub(crate) fn definition(elf: &Elf<'_>, name: &[u8]) -> Option<Definition> {
     elf.symbols().any(|symbol| is_it(&symbol)).then_some(Definition::Hidden)
 }
 
+/// What `find` has to say of the first of the functions that a file defines, exported ones first.
+pub(crate) fn find_defined<T>(elf: &Elf<'_>, find: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+    let all = elf.dynamic_symbols().chain(elf.symbols());
+    let mut defined = all.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+    defined.find_map(|symbol| find(symbol.name_bytes().ok()?))
+}
+
 /// Whether a file's constants hold a text.
 pub(crate) fn has_text(elf: &Elf<'_>, text: &[u8]) -> bool {
     section(elf, ".rodata").is_some_and(|data| {

@@ -12,7 +12,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolKind};
 
 use super::image::Elf;
-use crate::elf::is_rust_alloc;
+use crate::elf::{allocator, is_rust_alloc};
 
 /// Where the blocks come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,17 +28,6 @@ pub(crate) enum Source {
 /// The C functions that are recorded.
 const RECORDED: [&[u8]; 6] =
     [b"malloc", b"calloc", b"realloc", b"posix_memalign", b"aligned_alloc", b"memalign"];
-/// How the names of allocators' functions begin.
-const ALLOCATORS: [(&str, &[u8]); 8] = [
-    ("mimalloc", b"mi_"),
-    ("mimalloc", b"_mi_"),
-    ("jemalloc", b"_rjem_"),
-    ("jemalloc", b"je_"),
-    ("rpmalloc", b"rpmalloc"),
-    ("rpmalloc", b"rpaligned"),
-    ("snmalloc", b"sn_"),
-    ("tcmalloc", b"tc_"),
-];
 /// Parts of the names of what is called when something is wrong: it may print a stack, for which the standard library
 /// uses malloc whatever the program's allocator is.
 const ON_FAILURE: [&[u8]; 5] =
@@ -62,14 +51,14 @@ pub(crate) fn source(elf: &Elf<'_>) -> Option<Source> {
         for target in code.targets(function) {
             let next = match target {
                 Target::Import(name) if RECORDED.contains(&name) => return Some(Source::Malloc),
-                Target::Import(name) => match allocator(name) {
+                Target::Import(name) => match allocator::of_function(name) {
                     Some(allocator) => return Some(Source::Allocator(allocator)),
                     None => continue,
                 },
                 Target::Local(next) => next,
             };
             let name = code.functions.get(&next).map_or(&b""[..], |(_, name)| name);
-            if let Some(allocator) = allocator(name) {
+            if let Some(allocator) = allocator::of_function(name) {
                 return Some(Source::Allocator(allocator));
             }
             let is_failure =
@@ -80,10 +69,6 @@ pub(crate) fn source(elf: &Elf<'_>) -> Option<Source> {
         }
     }
     Some(Source::Elsewhere)
-}
-
-fn allocator(name: &[u8]) -> Option<&'static str> {
-    ALLOCATORS.iter().find(|(_, start)| name.starts_with(start)).map(|(allocator, _)| *allocator)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -185,17 +170,5 @@ impl<'a> Code<'a> {
             rest.get(..usize::try_from(len).ok()?.min(rest.len()))
         });
         found.unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn allocators_by_their_names() {
-        assert_eq!(allocator(b"mi_malloc_aligned"), Some("mimalloc"));
-        assert_eq!(allocator(b"_rjem_malloc"), Some("jemalloc"));
-        assert_eq!(allocator(b"malloc"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! The names by which allocators are called that nobody else's `malloc` stands in for.
+//! What allocators are known by: the functions by which they are called that nobody else's `malloc` stands in for, how the
+//! names of all of their functions begin, their libraries, and what they write into their messages.
 
 /// The prefixes with which jemalloc is built, and what follows them.
 const JEMALLOC_PREFIXES: [&[u8]; 4] = [b"_rjem_", b"je_", b"jem_", b""];
@@ -84,6 +85,44 @@ const OTHERS: [(&str, &[u8]); 12] = [
     ("hoard", b"xxmalloc"),
 ];
 
+/// A function that a program calls for other things than to allocate.
+const TCMALLOC_EXTENSION: &[u8] = b"MallocExtension_GetNumericProperty";
+
+/// How the names of all functions of an allocator begin.
+const PREFIXES: [(&str, &[u8]); 9] = [
+    ("mimalloc", b"mi_"),
+    ("mimalloc", b"_mi_"),
+    ("jemalloc", b"_rjem_"),
+    ("jemalloc", b"je_"),
+    ("jemalloc", b"jem_"),
+    ("rpmalloc", b"rpmalloc"),
+    ("rpmalloc", b"rpaligned"),
+    ("snmalloc", b"sn_"),
+    ("tcmalloc", b"tc_"),
+];
+
+/// Parts of the names of libraries whose `operator new` does not call malloc, as the recorder knows them.
+const LIBRARIES: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "tbbmalloc", "rpmalloc"];
+
+/// What allocators write into their messages: it stays when the symbols are stripped.
+pub(crate) const MESSAGES: [(&str, &[u8]); 3] =
+    [("jemalloc", b"<jemalloc>"), ("mimalloc", b"mimalloc: "), ("tcmalloc", b"tcmalloc: large alloc")];
+
+/// The allocator that a file holds which defines a function of this name.
+pub(crate) fn of_definition(function: &[u8]) -> Option<&'static str> {
+    if function == TCMALLOC_EXTENSION { Some("tcmalloc") } else { allocator(function) }
+}
+
+/// The allocator to which a function belongs, by how its name begins: for code through which a call leads.
+pub(crate) fn of_function(name: &[u8]) -> Option<&'static str> {
+    PREFIXES.iter().find(|(_, start)| name.starts_with(start)).map(|(allocator, _)| *allocator)
+}
+
+/// Whether a library is an allocator's, by its file name.
+pub(crate) fn is_library(name: &str) -> bool {
+    LIBRARIES.iter().any(|allocator| name.contains(allocator))
+}
+
 /// The allocator of which a symbol is an own name.
 pub(crate) fn allocator(symbol: &[u8]) -> Option<&'static str> {
     let of_jemalloc = JEMALLOC_PREFIXES.iter().any(|prefix| {
@@ -152,5 +191,17 @@ mod tests {
         ] {
             assert_eq!(allocator(name.as_bytes()), of, "{name}");
         }
+    }
+
+    #[test]
+    fn functions_and_libraries_tell_the_allocator() {
+        assert_eq!(of_function(b"mi_malloc_aligned"), Some("mimalloc"));
+        assert_eq!(of_function(b"_mi_page_malloc"), Some("mimalloc"));
+        assert_eq!(of_function(b"_rjem_je_arena_choose"), Some("jemalloc"));
+        assert_eq!(of_function(b"malloc"), None);
+        assert_eq!(of_definition(b"MallocExtension_GetNumericProperty"), Some("tcmalloc"));
+        assert_eq!(of_definition(b"mallocx"), Some("jemalloc"));
+        assert_eq!(of_definition(b"malloc"), None);
+        assert!(is_library("libtcmalloc_minimal.so.4") && !is_library("libc.so.6"));
     }
 }
