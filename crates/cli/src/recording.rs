@@ -31,7 +31,7 @@ use crate::convert;
 use crate::doctor::needed_libraries;
 use crate::exit::{Failure, INTERNAL, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
-use crate::function::definition::{Definitions, WindowAt};
+use crate::function::definition::{Definitions, WindowAt, WindowIn};
 use crate::function::desk::Desk;
 use crate::function::finder::Finder;
 use crate::function::outcome::outcome;
@@ -66,6 +66,12 @@ pub(crate) struct RecordingArgs {
     /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
     #[arg(long)]
     no_lifetimes: bool,
+    /// Record what runs beneath a function on its thread, in the program as it is; can be given several times.
+    ///
+    /// FUNCTION is as BEGIN in --window-at. Copies that were inlined count, too, where there is debug information. Each call
+    /// that is not made beneath another one is an entry.
+    #[arg(long, value_name = "[NAME=]FUNCTION", value_parser = WindowIn::parse)]
+    window_in: Vec<WindowIn>,
     /// Record a window that opens at the entry of one function and closes at the entry of another, in the program as it
     /// is; can be given several times.
     ///
@@ -89,12 +95,14 @@ impl RecordingArgs {
             || self.no_lifetimes
             || self.segment_dir.is_some()
             || !self.window_at.is_empty()
+            || !self.window_in.is_empty()
     }
 
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
     pub(crate) fn recording(&self, program: &[OsString]) -> Recording {
         let mut functions = Definitions::default();
-        self.window_at.iter().for_each(|window| functions.add(window));
+        functions.add(self.window_in.iter().map(|WindowIn(edge)| edge));
+        functions.add(self.window_at.iter().flat_map(|window| [&window.begin, &window.end]));
         Recording {
             functions,
             program: program.to_vec(),
@@ -266,6 +274,12 @@ fn run_once(
         }
         if let Some(image) = profile.images.first_mut() {
             image.warnings.extend(functions.warnings);
+        }
+        // One iteration: what is shown is the whole.
+        for window in &mut profile.windows {
+            if functions.uncounted.contains(&window.name) {
+                (window.iterations, window.iterations_told) = (1, true);
+            }
         }
         Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;

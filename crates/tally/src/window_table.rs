@@ -3,7 +3,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::{
-    AreaHeader, ENTERED_ENTRY_BITS, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window,
+    AreaHeader, ENTERED_ENTRY_BITS, NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, WINDOW_AUTOMATIC, WINDOW_FUNCTION,
+    WINDOW_PROCESS, WINDOW_THREAD, Window,
 };
 
 use crate::index::{Index, spread};
@@ -77,8 +78,11 @@ impl<const LIMIT: usize> Nesting<LIMIT> {
     }
 
     fn remove(&mut self, at: usize) {
-        self.open.copy_within(at + 1..self.len, at);
         self.len -= 1;
+        for at in at..self.len {
+            // NOTE: not by the C library's memmove, which uses vector registers: see the runtime's trampoline.
+            self.open[at] = core::hint::black_box(self.open[at + 1]);
+        }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Entered> {
@@ -194,9 +198,9 @@ impl WindowTable {
     ///
     /// PERF: a function's entry is not to take 30 ns longer; comparing names takes most of that.
     #[inline]
-    pub(crate) fn begin_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.begin_slow(known, name),
+            0 => self.begin_slow(known, name()),
             number => self.open(&mut self.nesting.lock(), number),
         }
     }
@@ -210,9 +214,9 @@ impl WindowTable {
 
     /// As [`end`](Self::end), likewise.
     #[inline]
-    pub(crate) fn end_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.end_slow(known, name),
+            0 => self.end_slow(known, name()),
             number => {
                 let mut nesting = self.nesting.lock();
                 if self.close(&mut nesting, number) {
@@ -249,6 +253,23 @@ impl WindowTable {
         window.depth.fetch_add(1, Ordering::Relaxed);
         nesting.push(Entered { window: number, entry });
         self.current.store(nesting.innermost().pack(), Ordering::Release);
+    }
+
+    /// The number of a window that is defined by functions; `None`: there is no place for it.
+    pub(crate) fn of_function(&self, name: &[u8]) -> Option<u32> {
+        let _nesting = self.nesting.lock();
+        let number = self.find_or_make(WINDOW_FUNCTION, name)?;
+        if u64::from(number) > NODE_WINDOW_MASK >> NODE_WINDOW_SHIFT {
+            return None;
+        }
+        // Open as long as the program runs: nobody sees the functions' ends.
+        self.get(number).depth.store(1, Ordering::Relaxed);
+        Some(number)
+    }
+
+    /// Whether it is such a window.
+    pub(crate) fn is_of_function(&self, number: u32) -> bool {
+        self.get(number).kind.load(Ordering::Relaxed) == WINDOW_FUNCTION
     }
 
     /// Ends a process window.
@@ -323,7 +344,8 @@ impl WindowTable {
         if !self.exists(name) {
             return;
         }
-        match self.find(WINDOW_PROCESS, name).or_else(|| self.find(WINDOW_THREAD, name)) {
+        match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name))
+        {
             Some(number) => {
                 let window = self.get(number);
                 let add = |sum: u64| Some(sum.saturating_add(count));

@@ -13,6 +13,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "repeat",
             "follow-children",
             "window-at",
+            "window-in",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -82,6 +83,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "repeat",
             "follow-children",
             "window-at",
+            "window-in",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -135,6 +137,7 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "no-lifetimes", &["change"]),
     ("check", "segment-dir", &["change"]),
     ("check", "window-at", &["change"]),
+    ("check", "window-in", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.

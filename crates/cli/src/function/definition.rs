@@ -1,6 +1,7 @@
 //! How a window at functions is defined, by options.
 //!
 //! ```text
+//! --window-in [NAME=]FUNCTION
 //! --window-at [NAME=]BEGIN..END       NAME=a .. b      with blanks where a name holds dots
 //! ```
 
@@ -15,6 +16,8 @@ pub(crate) enum Role {
     End,
     /// Opens it.
     Begin,
+    /// It is what runs beneath.
+    In,
 }
 
 /// A function, or several, at whose entry something is done.
@@ -46,6 +49,21 @@ impl WindowAt {
             Ok::<Edge, String>(Edge { window: window.clone(), role, pattern, text: text.to_owned() })
         };
         Ok(Self { begin: edge(Role::Begin, begin)?, end: edge(Role::End, end)? })
+    }
+}
+
+/// `--window-in`.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowIn(pub(crate) Edge);
+
+impl WindowIn {
+    /// Reads the option's value. The error says why it is none.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, function) = split_name(text);
+        let function = function.trim();
+        let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
+        let window = name.unwrap_or(function).to_owned();
+        Ok(Self(Edge { window, role: Role::In, pattern, text: function.to_owned() }))
     }
 }
 
@@ -96,12 +114,14 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Adds a window.
-    pub(crate) fn add(&mut self, at: &WindowAt) {
-        if !self.windows.contains(&at.begin.window) {
-            self.windows.push(at.begin.window.clone());
+    /// Adds edges of a window.
+    pub(crate) fn add<'e>(&mut self, edges: impl IntoIterator<Item = &'e Edge>) {
+        for edge in edges {
+            if !self.windows.contains(&edge.window) {
+                self.windows.push(edge.window.clone());
+            }
+            self.edges.push(edge.clone());
         }
-        self.edges.extend([at.begin.clone(), at.end.clone()]);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -114,6 +134,7 @@ impl fmt::Display for Role {
         formatter.write_str(match self {
             Self::Begin => "begin",
             Self::End => "end",
+            Self::In => "function",
         })
     }
 }
@@ -141,6 +162,15 @@ mod tests {
         is("operator=..b", "operator=..b", "operator=", "b");
         is("A::operator==..b", "A::operator==..b", "A::operator==", "b");
         is("w=src/a.c:3..src/a.c:9", "w", "src/a.c:3", "src/a.c:9");
+    }
+
+    #[test]
+    fn functions_beneath_which_a_window_is() {
+        let of = |text: &str| WindowIn::parse(text).map(|WindowIn(edge)| (edge.window, edge.text));
+        assert_eq!(of("w=a::b"), Ok(("w".to_owned(), "a::b".to_owned())));
+        assert_eq!(of("operator=="), Ok(("operator==".to_owned(), "operator==".to_owned())));
+        assert_eq!(of("A::operator="), Ok(("A::operator=".to_owned(), "A::operator=".to_owned())));
+        assert!(of("").is_err() && of("w=").is_err() && of("w=re:(").is_err());
     }
 
     #[test]

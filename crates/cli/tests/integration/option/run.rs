@@ -11,6 +11,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--save-baseline", check: save_baseline },
     Row { command: "run", option: "--window", check: window },
     Row { command: "run", option: "--window-at", check: window_at },
+    Row { command: "run", option: "--window-in", check: window_in },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
@@ -61,6 +62,18 @@ fn window_at(bench: &Bench) {
     assert_eq!(report["windows"].as_array().map(Vec::len), Some(1));
     assert_eq!(report["windows"][0]["name"], "asked");
     bench.call(&["run", "--window-at", "one", "true"]).expect(125).says(&["BEGIN..END"]);
+}
+
+fn window_in(bench: &Bench) {
+    let demo = bench.demo();
+    bench.output(&["run", "-o", "in.pb.gz", "--window-in", "asked=heaptally_demo::describe", &demo]);
+    let report = bench.sandbox.json("in.pb.gz");
+    assert_eq!(report["windows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        (&report["windows"][0]["name"], &report["windows"][0]["kind"]),
+        (&"asked".into(), &"function".into())
+    );
+    bench.call(&["run", "--window-in", "re:(", "true"]).expect(125).says(&["regex"]);
 }
 
 fn follow_children(bench: &Bench) {
