@@ -21,16 +21,17 @@ pub use child::{
     CHILDREN_OFFSET, ChildName, Children,
 };
 pub use plan::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FIXUP_DISTANCE, FIXUP_HIGH,
-    FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM,
-    PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS,
+    PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan,
+    PlanFixup, PlanStep,
 };
 pub use thread::{THREAD_ALIVE, THREAD_ENDED, THREAD_MERGED, ThreadLife, ThreadTotal};
 
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -391,8 +392,10 @@ pub struct Window {
     pub lost_reentrant: AtomicU64,
     /// Allocations in a thread for which no memory could be had.
     pub lost_thread: AtomicU64,
+    /// Pauses while it was not open, and resumes while it was not paused.
+    pub stray_pauses: AtomicU64,
     /// Reserved.
-    pub padding: [u64; 2],
+    pub padding: u64,
 }
 
 /// How many live bytes a thread keeps to itself before it hands them in.

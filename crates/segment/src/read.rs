@@ -285,6 +285,8 @@ pub struct Window {
     pub stray_ends: u64,
     /// Thread windows: entries that their thread's end closed.
     pub ended_by_thread: u64,
+    /// Pauses while it was not open, and resumes while it was not paused.
+    pub stray_pauses: u64,
     /// The highest live bytes that a thread saw.
     pub peak_bytes: i64,
     /// The most threads at a time that handed in late.

@@ -483,6 +483,18 @@ impl Tally {
         self.windows.end_known(known, name);
     }
 
+    /// Nothing is recorded in such a window from here on, on whatever thread; nests, and ends with the window.
+    #[inline]
+    pub fn window_pause_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.windows.pause_known(known, name);
+    }
+
+    /// Undoes one pause.
+    #[inline]
+    pub fn window_resume_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.windows.resume_known(known, name);
+    }
+
     /// Begins a window of this thread.
     pub fn thread_window_begin(&self, thread: &mut ThreadTally, name: &[u8]) {
         self.windows.begin_thread(&mut thread.nesting, name);

@@ -63,6 +63,26 @@ fn nobody_calls_the_function() {
     assert!(outcome.stderr.contains("`end_by_jump` was never called"), "stderr:\n{}", outcome.stderr);
 }
 
+#[test]
+fn a_function_that_longjmp_leaves() {
+    let Some(outcome) = edges(&["--window-in", "w=leave"], "leave", 13) else { return };
+    check(&outcome, "w", 13, 39);
+}
+
+/// What an allocation belongs to is one window: a second one beneath the same function would stay empty.
+#[test]
+fn two_windows_beneath_one_function_are_refused() {
+    let options = ["--window-in", "a=work", "--window-in", "b=re:^work$"];
+    let Some(outcome) = edges(&options, "plain", 3) else { return };
+    assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+    let words = "window `b`, function: `re:^work$` is the function of window `a` already";
+    assert!(outcome.stderr.contains(words), "stderr:\n{}", outcome.stderr);
+    let Some(outcome) = edges(&["--window-in", "a=work", "--window-in", "a=re:^work$"], "plain", 3) else {
+        return;
+    };
+    check(&outcome, "a", 6, 15);
+}
+
 /// A window that the program opens is another: an allocation beneath the function is the function's.
 #[test]
 fn a_window_at_functions_around_one_beneath_them() {

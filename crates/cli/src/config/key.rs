@@ -14,6 +14,8 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "follow-children",
             "window-at",
             "window-in",
+            "window-pause",
+            "window-resume",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -84,6 +86,8 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "follow-children",
             "window-at",
             "window-in",
+            "window-pause",
+            "window-resume",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -138,6 +142,8 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "segment-dir", &["change"]),
     ("check", "window-at", &["change"]),
     ("check", "window-in", &["change"]),
+    ("check", "window-pause", &["change"]),
+    ("check", "window-resume", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.

@@ -47,6 +47,7 @@ fn window(kind: read::WindowKind) -> read::Window {
         crossed_ends: 1,
         stray_ends: 2,
         ended_by_thread: 3,
+        stray_pauses: 0,
         peak_bytes: 99,
         recorders: 1,
         lost: 6,

@@ -3,6 +3,7 @@
 //! ```text
 //! --window-in [NAME=]FUNCTION
 //! --window-at [NAME=]BEGIN..END       NAME=a .. b      with blanks where a name holds dots
+//! --window-pause NAME=FUNCTION        --window-resume NAME=FUNCTION      of a window of --window-at
 //! ```
 
 use std::fmt;
@@ -16,6 +17,10 @@ pub(crate) enum Role {
     End,
     /// Opens it.
     Begin,
+    /// Undoes one pause.
+    Resume,
+    /// Nothing is recorded in it from there on.
+    Pause,
     /// It is what runs beneath.
     In,
 }
@@ -64,6 +69,33 @@ impl WindowIn {
         let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
         let window = name.unwrap_or(function).to_owned();
         Ok(Self(Edge { window, role: Role::In, pattern, text: function.to_owned() }))
+    }
+}
+
+/// `--window-pause` and `--window-resume`.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowPause(pub(crate) Edge);
+
+impl WindowPause {
+    /// Reads the value of `--window-pause`. The error says why it is none.
+    pub(crate) fn parse_pause(text: &str) -> Result<Self, String> {
+        Self::parse(text, Role::Pause)
+    }
+
+    /// Reads the value of `--window-resume`. The error says why it is none.
+    pub(crate) fn parse_resume(text: &str) -> Result<Self, String> {
+        Self::parse(text, Role::Resume)
+    }
+
+    fn parse(text: &str, role: Role) -> Result<Self, String> {
+        let (Some(window), function) = split_name(text) else {
+            return Err(
+                "it has the form NAME=FUNCTION, and NAME is that of a window of --window-at".to_owned()
+            );
+        };
+        let function = function.trim();
+        let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
+        Ok(Self(Edge { window: window.to_owned(), role, pattern, text: function.to_owned() }))
     }
 }
 
@@ -124,6 +156,26 @@ impl Definitions {
         }
     }
 
+    /// Adds places where windows are paused and resumed, which are defined elsewhere: see [`check`](Self::check).
+    pub(crate) fn add_pauses<'e>(&mut self, edges: impl IntoIterator<Item = &'e Edge>) {
+        self.edges.extend(edges.into_iter().cloned());
+    }
+
+    /// Whether all that is paused and resumed is a window between two functions. The error names one that is not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for edge in self.edges.iter().filter(|edge| matches!(edge.role, Role::Pause | Role::Resume)) {
+            let opens = |other: &Edge| other.role == Role::Begin && other.window == edge.window;
+            if !self.edges.iter().any(opens) {
+                return Err(format!(
+                    "--window-{} {}={}: no window of that name is defined by --window-at\n\
+                     define it, as --window-at '{}=BEGIN .. END'",
+                    edge.role, edge.window, edge.text, edge.window
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.edges.is_empty()
     }
@@ -134,6 +186,8 @@ impl fmt::Display for Role {
         formatter.write_str(match self {
             Self::Begin => "begin",
             Self::End => "end",
+            Self::Resume => "resume",
+            Self::Pause => "pause",
             Self::In => "function",
         })
     }
@@ -171,6 +225,22 @@ mod tests {
         assert_eq!(of("operator=="), Ok(("operator==".to_owned(), "operator==".to_owned())));
         assert_eq!(of("A::operator="), Ok(("A::operator=".to_owned(), "A::operator=".to_owned())));
         assert!(of("").is_err() && of("w=").is_err() && of("w=re:(").is_err());
+    }
+
+    #[test]
+    fn pauses_are_of_windows_between_two_functions() {
+        let of =
+            |text: &str| WindowPause::parse_pause(text).map(|WindowPause(edge)| (edge.window, edge.text));
+        assert_eq!(of("w=a::b"), Ok(("w".to_owned(), "a::b".to_owned())));
+        assert!(of("a::b").is_err() && of("operator=").is_err() && of("w=").is_err());
+        let mut definitions = Definitions::default();
+        let at = WindowAt::parse("w=a..b").unwrap();
+        definitions.add([&at.begin, &at.end]);
+        definitions.add_pauses([&WindowPause::parse_resume("w=c").unwrap().0]);
+        assert_eq!(definitions.check(), Ok(()));
+        definitions.add([&WindowIn::parse("in=d").unwrap().0]);
+        definitions.add_pauses([&WindowPause::parse_pause("in=c").unwrap().0]);
+        assert!(definitions.check().is_err_and(|error| error.contains("--window-pause in=c")));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Which functions of which loaded modules are meant, and what is to be written at their entries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, CodeRange, FIXUP_DISTANCE, FIXUP_HIGH,
-    FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
 };
 use heaptally_segment::read::{self, Answer, NewPlan, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
@@ -86,6 +86,8 @@ impl Known {
 struct Chosen {
     /// The functions' names, and what is to be done at each one's entry.
     entries: Vec<(String, Result<Moved, Refusal>)>,
+    /// Their code, without inlined copies.
+    own: Vec<(u64, u64)>,
     /// Their code, parts that were split off and inlined copies included.
     ranges: Vec<(u64, u64)>,
 }
@@ -161,6 +163,7 @@ impl Finder {
 
     fn look_at(&mut self, area: u32, number: u32, path: &Path, answer: &mut Answer) {
         let mut at_entry: BTreeMap<u64, (Moved, String, Vec<usize>)> = BTreeMap::new();
+        let mut of_window: HashMap<(u64, u64), String> = HashMap::new();
         for index in 0..self.definitions.edges.len() {
             let Some(edge) = self.definitions.edges.get(index).cloned() else { continue };
             if self.places.get(&(area, index)).is_some_and(|place| place != path) {
@@ -174,6 +177,20 @@ impl Finder {
             self.places.insert((area, index), path.to_owned());
             if edge.role == Role::In {
                 let window = self.names.get(index).copied().unwrap_or(0);
+                // Not by inlined copies: those of a function and of the one around it may be the same code.
+                let same = chosen.own.iter().find_map(|own| of_window.get(own));
+                if let Some(other) = same.filter(|other| **other != edge.window) {
+                    let (other, text) = (quote(other), quote(&edge.text));
+                    self.problem(
+                        index,
+                        format!(
+                            "{text} is the function of window {other} already, and what an allocation belongs to is one \
+                             window"
+                        ),
+                    );
+                    continue;
+                }
+                of_window.extend(chosen.own.iter().map(|own| (*own, edge.window.clone())));
                 let range = |(start, end)| CodeRange { start, end, module: number, window };
                 answer.ranges.extend(chosen.ranges.into_iter().map(range));
             }
@@ -190,9 +207,12 @@ impl Finder {
         }
         for (at, (moved, function, mut edges)) in at_entry {
             edges.sort_by_key(|index| self.definitions.edges.get(*index).map(|edge| edge.role));
-            let actions: Vec<u32> = edges.iter().filter_map(|index| self.action(*index)).collect();
+            // Several patterns of one window may fit a function: it is entered once.
+            let mut known = HashSet::new();
+            let actions = edges.iter().filter_map(|index| self.action(*index));
+            let actions: Vec<u32> = actions.filter(|action| known.insert(*action)).collect();
             let plan = new_plan(number, &moved, actions);
-            if !plan.fits() || edges.len() > PLAN_ACTIONS {
+            if !plan.fits() {
                 for index in edges {
                     let why = format!("{} is the edge of more than {PLAN_ACTIONS} windows", quote(&function));
                     self.problem(index, why);
@@ -246,14 +266,14 @@ impl Finder {
             false => entries,
         };
         let inlined = functions.iter().flat_map(|function| &function.inlined);
-        let own = functions.iter().filter_map(|function| function.range);
-        let ranges = own.chain(inlined.clone().flatten().copied()).collect();
+        let own: Vec<(u64, u64)> = functions.iter().filter_map(|function| function.range).collect();
+        let ranges = own.iter().chain(inlined.clone().flatten()).copied().collect();
         if let Some(found) = self.found.get_mut(index) {
             found.functions += entries.len();
             found.inlined += inlined.count();
             found.is_inlined_unknown |= is_in && !has_inlined;
         }
-        Chosen { entries, ranges }
+        Chosen { entries, own, ranges }
     }
 
     fn refused(&mut self, index: usize, function: &str, why: Refusal) {
@@ -276,6 +296,8 @@ impl Finder {
         let kind = match self.definitions.edges.get(index)?.role {
             Role::Begin => ACTION_BEGIN,
             Role::End => ACTION_END,
+            Role::Resume => ACTION_RESUME,
+            Role::Pause => ACTION_PAUSE,
             Role::In => ACTION_CALL,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)

@@ -85,12 +85,26 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
             problems
                 .push(format!("without debug information calls of {text} that were inlined are not seen"));
         }
-        let is_used = used.hits > 0 || is_in && has_rows(snapshot, &edge.window);
+        // A program need not pause whatever it measures.
+        let is_pause = matches!(edge.role, Role::Pause | Role::Resume) && used.applied > 0;
+        let is_used = used.hits > 0 || is_pause || is_in && has_rows(snapshot, &edge.window);
         if !is_used {
             failures.push(format!("window {window}, {}: {}", edge.role, problems.join("; ")));
         } else {
             let of_window = |problem: String| format!("window {window}, {}: {problem}", edge.role);
             outcome.warnings.extend(problems.into_iter().map(of_window));
+        }
+    }
+    for window in &finder.definitions().windows {
+        let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
+        let of_it = windows.filter(|found| found.name == window.as_bytes());
+        let stray: u64 = of_it.map(|found| found.stray_pauses).fold(0, u64::saturating_add);
+        if stray > 0 {
+            let (calls, window) = (if stray == 1 { "call" } else { "calls" }, quote(window));
+            outcome.warnings.push(format!(
+                "window {window}: {stray} {calls} of functions at which it is paused or resumed came while it was not open, \
+                 or not paused, and did nothing"
+            ));
         }
     }
     let lost: u64 = snapshot.areas.iter().map(|area| u64::from(area.lost_ranges)).sum();

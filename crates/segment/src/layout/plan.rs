@@ -45,6 +45,11 @@ pub const ACTION_END: u32 = 2;
 /// An entry that no other of the window's functions is above on the stack is one of the window that runs beneath them.
 pub const ACTION_CALL: u32 = 3;
 
+/// From an entry on nothing is recorded in a process window, until as many resumes as pauses came or it is closed.
+pub const ACTION_PAUSE: u32 = 4;
+/// Undoes one pause.
+pub const ACTION_RESUME: u32 = 5;
+
 /// [`PlanFixup::kind`]: the distance from the end of the instruction.
 pub const FIXUP_DISTANCE: u32 = 1;
 /// [`PlanFixup::kind`]: the address's lower 32 bits.

@@ -198,6 +198,7 @@ fn read_window(entry: Bytes<'_>, name: Vec<u8>, kind: WindowKind) -> Window {
         crossed_ends: entry.u64(offset_of!(layout::Window, crossed_ends)),
         stray_ends: entry.u64(offset_of!(layout::Window, stray_ends)),
         ended_by_thread: entry.u64(offset_of!(layout::Window, ended_by_thread)),
+        stray_pauses: entry.u64(offset_of!(layout::Window, stray_pauses)),
         peak_bytes: entry.i64(offset_of!(layout::Window, peak_bytes)),
         recorders: entry.u32(offset_of!(layout::Window, recorders)),
         lost: lost.iter().fold(0, |sum, offset| sum.saturating_add(entry.u64(*offset))),
