@@ -4,6 +4,8 @@
 // plain N    N entries of 3 allocations in `work`; 2 outside after each
 // threads N  N threads at once, each 1000 times: begin, 1 allocation in `work`, end
 // jump N     N times: begin, 3 allocations, a function that is left by longjmp is the end
+// pause N    N times: begin, 1 allocation, paused twice, 5, resumed once, 7, resumed, 2, end; then 4 outside, and a resume
+// leave N    N times a function that makes 3 allocations and is left by longjmp; 2 outside after each
 // signal N   N times a signal's handler is the window: begin, 1 allocation, end
 // storm N    begin and end N hundred times a millisecond long while a timer's handler allocates; prints how often it did
 // fork N     N forked children each with one entry of 3 allocations, then the parent with one
@@ -37,6 +39,13 @@ APART void work(int count) {
 static jmp_buf back;
 APART void end_by_jump(void) {
   use(&back);
+  longjmp(back, 1);
+}
+
+APART void hold(long number) { use((void *)(number + 2)); }
+APART void go_on(long number) { use((void *)(number + 3)); }
+APART void leave(void) {
+  work(3);
   longjmp(back, 1);
 }
 
@@ -98,6 +107,26 @@ int main(int argc, char **argv) {
       begin(i);
       work(3);
       if (!setjmp(back)) end_by_jump();
+      work(2);
+    }
+  } else if (!strcmp(mode, "pause")) {
+    for (long i = 0; i < count; i++) {
+      begin(i);
+      work(1);
+      hold(i);
+      hold(i);
+      work(5);
+      go_on(i);
+      work(7);
+      go_on(i);
+      work(2);
+      end(i);
+      work(4);
+      go_on(i);
+    }
+  } else if (!strcmp(mode, "leave")) {
+    for (volatile long i = 0; i < count; i++) {
+      if (!setjmp(back)) leave();
       work(2);
     }
   } else if (!strcmp(mode, "signal")) {

@@ -217,6 +217,7 @@ fn window_of(window: &read::Window, image: usize, lifetimes: bool) -> Window {
         read::WindowKind::Automatic => WindowKind::Automatic,
         read::WindowKind::Process => WindowKind::Process,
         read::WindowKind::Thread => WindowKind::Thread,
+        read::WindowKind::Function => WindowKind::Function,
     };
     let iterations_told = window.iteration_calls > 0;
     let held_back = u64::from(window.recorders.saturating_sub(1)) * PEAK_BATCH_BYTES.unsigned_abs();
@@ -227,7 +228,7 @@ fn window_of(window: &read::Window, image: usize, lifetimes: bool) -> Window {
         entries: window.entries,
         iterations: if iterations_told { window.iterations } else { window.entries },
         iterations_told,
-        unfinished: window.depth > 0 && kind != WindowKind::Automatic,
+        unfinished: window.depth > 0 && !matches!(kind, WindowKind::Automatic | WindowKind::Function),
         crossed_ends: window.crossed_ends,
         stray_ends: window.stray_ends,
         ended_by_thread: window.ended_by_thread,

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use heaptally_segment::layout::{FLAG_CHILD, FLAG_MALLOC_IS_OURS, FLAG_OUT_OF_REACH};
-use heaptally_segment::read::{Area, Snapshot, State};
+use heaptally_segment::read::{Area, Snapshot, State, Window, WindowKind};
 
 use crate::doctor::kernel;
 use crate::exit::{Failure, RECORDER};
@@ -161,7 +161,8 @@ fn behind(program: &[OsString], next: &OsStr) -> String {
 pub(crate) fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
     let is_opened = |name: &Vec<u8>| {
         let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
-        windows.into_iter().any(|window| window.name == *name && window.entries > 0)
+        let is_open = |window: &Window| window.entries > 0 || window.kind == WindowKind::Function;
+        windows.into_iter().any(|window| window.name == *name && is_open(window))
     };
     let missing: Vec<String> =
         snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();

@@ -31,7 +31,7 @@ use crate::convert;
 use crate::doctor::needed_libraries;
 use crate::exit::{Failure, INTERNAL, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
-use crate::function::definition::{Definitions, WindowAt};
+use crate::function::definition::{Definitions, WindowAt, WindowIn, WindowPause};
 use crate::function::desk::Desk;
 use crate::function::finder::Finder;
 use crate::function::outcome::outcome;
@@ -66,6 +66,12 @@ pub(crate) struct RecordingArgs {
     /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
     #[arg(long)]
     no_lifetimes: bool,
+    /// Record what runs beneath a function on its thread, in the program as it is; can be given several times.
+    ///
+    /// FUNCTION is as BEGIN in --window-at. Copies that were inlined count, too, where there is debug information. Each call
+    /// that is not made beneath another one is an entry.
+    #[arg(long, value_name = "[NAME=]FUNCTION", value_parser = WindowIn::parse)]
+    window_in: Vec<WindowIn>,
     /// Record a window that opens at the entry of one function and closes at the entry of another, in the program as it
     /// is; can be given several times.
     ///
@@ -74,6 +80,14 @@ pub(crate) struct RecordingArgs {
     /// --window, are recorded. NAME has letters, digits, `_` and `-`; without it the window is named as it is defined.
     #[arg(long, value_name = "[NAME=]BEGIN..END", value_parser = WindowAt::parse)]
     window_at: Vec<WindowAt>,
+    /// Record nothing in a window of --window-at from the entry of a function on; can be given several times.
+    ///
+    /// FUNCTION is as BEGIN there. It counts for all threads, until --window-resume as often as this, or the window's end.
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = WindowPause::parse_pause)]
+    window_pause: Vec<WindowPause>,
+    /// Undo one --window-pause of that window at the entry of a function; can be given several times.
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = WindowPause::parse_resume)]
+    window_resume: Vec<WindowPause>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
     ///
     /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
@@ -89,12 +103,18 @@ impl RecordingArgs {
             || self.no_lifetimes
             || self.segment_dir.is_some()
             || !self.window_at.is_empty()
+            || !self.window_in.is_empty()
+            || !self.window_pause.is_empty()
+            || !self.window_resume.is_empty()
     }
 
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
     pub(crate) fn recording(&self, program: &[OsString]) -> Recording {
         let mut functions = Definitions::default();
-        self.window_at.iter().for_each(|window| functions.add(window));
+        functions.add(self.window_in.iter().map(|WindowIn(edge)| edge));
+        functions.add(self.window_at.iter().flat_map(|window| [&window.begin, &window.end]));
+        let pauses = self.window_pause.iter().chain(&self.window_resume);
+        functions.add_pauses(pauses.map(|WindowPause(edge)| edge));
         Recording {
             functions,
             program: program.to_vec(),
@@ -163,6 +183,7 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     let Some(name) = recording.program.first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
+    recording.functions.check().map_err(Failure::recorder)?;
     process::survive_file_limit();
     process::make_do_with_limited_address_space();
     let program = program::examine(name)?;
@@ -266,6 +287,12 @@ fn run_once(
         }
         if let Some(image) = profile.images.first_mut() {
             image.warnings.extend(functions.warnings);
+        }
+        // One iteration: what is shown is the whole.
+        for window in &mut profile.windows {
+            if functions.uncounted.contains(&window.name) {
+                (window.iterations, window.iterations_told) = (1, true);
+            }
         }
         Ok((OneRun { end, profile, processes, failure }, oracle))
     })??;

@@ -211,6 +211,8 @@ pub enum WindowKind {
     Thread,
     /// From the start to the first window: `process`.
     Automatic,
+    /// What runs beneath some functions; it counts as open as long as the program runs.
+    Function,
 }
 
 /// A named span of recording.

@@ -109,11 +109,14 @@ impl Turn {
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
             let entered = recorder.tally.current(thread.tally());
-            if entered.window == 0 {
+            if entered.window == 0 && !recorder.tally.has_function_windows() {
                 recorder.tally.passed(block);
                 return;
             }
-            let event = event(recorder, thread, caller, entry_point, entered);
+            let Some(event) = event(recorder, thread, caller, entry_point, entered) else {
+                recorder.tally.passed(block);
+                return;
+            };
             recorder.tally.allocated(thread.tally(), event, block, size, kind);
         });
         if !is_told {
@@ -146,8 +149,7 @@ impl Turn {
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
             let entered = recorder.tally.current(thread.tally());
-            if entered.window != 0 {
-                let event = event(recorder, thread, caller, entry_point, entered);
+            if let Some(event) = event(recorder, thread, caller, entry_point, entered) {
                 tell(&recorder.tally, thread, event);
             }
         });
@@ -217,6 +219,9 @@ pub fn recorded() -> u64 {
         return local.late_allocations;
     }
     recorder.thread(local).map_or(0, |thread| {
+        if recorder.tally.has_function_windows() {
+            return thread.tally().recorded_anywhere();
+        }
         let window = recorder.tally.current(thread.tally()).window;
         thread.tally().recorded(window)
     })
@@ -267,6 +272,7 @@ fn with_late(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&m
     true
 }
 
+/// An event with its window and its stack; `None`: it belongs to no window. `entered` is the one that is open.
 #[inline(always)]
 fn event(
     recorder: &'static Recorder,
@@ -274,7 +280,49 @@ fn event(
     caller: Caller,
     entry_point: EntryPoint,
     entered: Entered,
-) -> Event {
+) -> Option<Event> {
+    if recorder.tally.has_function_windows() {
+        return event_by_stack(recorder, thread, caller, entry_point, entered);
+    }
+    if entered.window == 0 {
+        return None;
+    }
+    let leaf = stack(recorder, thread, caller);
+    let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
+    Some(Event { entered, leaf, entry_point, start })
+}
+
+/// The same where windows are defined by functions: the stack decides.
+#[cold]
+#[inline(never)]
+fn event_by_stack(
+    recorder: &'static Recorder,
+    thread: &mut ThreadState,
+    caller: Caller,
+    entry_point: EntryPoint,
+    other: Entered,
+) -> Option<Event> {
+    if thread.tally().is_paused() {
+        return None;
+    }
+    let leaf = stack(recorder, thread, caller);
+    let entered = recorder.tally.window_of_stack(thread.tally(), leaf, other);
+    if entered.window == 0 {
+        return None;
+    }
+    let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
+    Some(Event { entered, leaf, entry_point, start })
+}
+
+/// The address in the thread's start function, of the stack that was walked last.
+fn start_address(thread: &ThreadState) -> u64 {
+    // SAFETY: each state has its walk memory behind it, used by its thread alone.
+    unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
+}
+
+/// The leaf's node of the caller's stack.
+#[inline(always)]
+fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) -> Option<u32> {
     // SAFETY: each state has its walk memory behind it, used by its thread alone.
     let walk_memory = unsafe { &mut *thread.walk };
     let code = CodeView { recorder, thread };
@@ -295,12 +343,19 @@ fn event(
     if leaf.is_none() {
         walk_memory.forget();
     }
-    let start = if thread.tally().wants_start() {
-        walk_memory.entries().get(2).map_or(0, |entry| entry.address)
-    } else {
-        0
-    };
-    Event { entered, leaf, entry_point, start }
+    leaf
+}
+
+/// A function beneath which a window is was called; `caller` as for an allocation function. The thread is in the
+/// recorder.
+pub(crate) fn called(recorder: &'static Recorder, local: &mut Local, window: u32, caller: Caller) {
+    let is_told = with_thread(recorder, local, |thread| {
+        let leaf = stack(recorder, thread, caller);
+        recorder.tally.called(thread.tally(), window, leaf);
+    });
+    if !is_told {
+        recorder.tally.lose_window();
+    }
 }
 
 #[inline(always)]

@@ -40,9 +40,12 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     let tally = unsafe { Tally::new(&map, os, options) };
     let modules = parent.modules.inherit(Pages::new(map.modules, os), &parent.tally, &tally);
     describe(parent.tally.header(), &parent.tally, header, &tally);
-    let own_plans = Plans::new(Pages::new(plans, os), plans.bytes);
+    let own_plans = Plans::new(plans, os);
     let count = own_plans.inherit(&parent.plans, |number| parent.modules.inherited(number, &modules));
     header.plans.store(count, Ordering::Release);
+    let count = own_plans.inherit_ranges(&parent.plans, |number| parent.modules.inherited(number, &modules));
+    header.ranges.store(count, Ordering::Release);
+    header.inherited_modules.store(header.modules.load(Ordering::Relaxed), Ordering::Relaxed);
     header.plan_limit.store(count, Ordering::Relaxed);
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
@@ -73,6 +76,7 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     local.lent = 0;
     (local.life, local.last_block, local.paused) = (Life::default(), 0, 0);
     let recorder = set(recorder);
+    crate::patch::adopt(recorder);
     if armed::arm() {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
     }

@@ -10,8 +10,8 @@ use heaptally_segment::layout::{
     AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
     FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
     FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
-    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, ROWS, Region, STATE_ATTACHED, STATE_ATTACHING,
-    STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, RANGES, ROWS, Region, STATE_ATTACHED,
+    STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
@@ -123,7 +123,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         tally,
         cache,
         modules: ModuleTable::new(Pages::new(map.modules, os)),
-        plans: Plans::new(Pages::new(plans, os), plans.bytes),
+        plans: Plans::new(plans, os),
         generation: AtomicU32::new(1),
         coroutine_start: coroutine_start(),
         loader_start: loader_start(),
@@ -168,8 +168,8 @@ fn map_head(path: &CStr) -> Option<&'static FileHeader> {
 /// An area that this process has taken.
 pub(crate) struct Area {
     pub(crate) map: AreaMap,
-    /// The plans' table.
-    pub(crate) plans: TableMap,
+    /// The tables of plans and of ranges.
+    pub(crate) plans: [TableMap; 2],
     pub(crate) header: &'static AreaHeader,
     /// Whether the tables are smaller than the layout's.
     pub(crate) is_small: bool,
@@ -220,7 +220,7 @@ pub(crate) fn os() -> Os {
 
 /// Maps each of an area's tables, smaller ones where the address space is limited. `map` maps bytes from an offset of the
 /// area on, or returns null.
-fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, TableMap, bool)> {
+fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, [TableMap; 2], bool)> {
     // With a limit the program needs the room itself: the tables together take a sixteenth of it.
     let limit = sys::address_space_limit();
     let table = |region: Region| {
@@ -254,7 +254,7 @@ fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, TableMap, boo
         directories: table(DIRECTORIES)?,
         counters: table(COUNTERS)?,
     };
-    let plans = table(PLANS)?;
+    let plans = [table(PLANS)?, table(RANGES)?];
     sys::open_pages(map.header.base, PAGE as usize).then_some((map, plans, limit.is_some()))
 }
 

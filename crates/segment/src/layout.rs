@@ -21,16 +21,17 @@ pub use child::{
     CHILDREN_OFFSET, ChildName, Children,
 };
 pub use plan::{
-    ACTION_BEGIN, ACTION_END, ACTION_KIND_SHIFT, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS,
-    PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL,
-    PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS,
+    PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan,
+    PlanFixup, PlanStep,
 };
 pub use thread::{THREAD_ALIVE, THREAD_ENDED, THREAD_MERGED, ThreadLife, ThreadTotal};
 
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -226,6 +227,14 @@ pub struct AreaHeader {
     pub plans: AtomicU32,
     /// Requests that were not answered in time.
     pub plans_late: AtomicU32,
+    /// How many ranges of code there are.
+    pub ranges: AtomicU32,
+    /// How many the recorder has room for.
+    pub range_limit: AtomicU32,
+    /// Ranges for which there was no place.
+    pub lost_ranges: AtomicU32,
+    /// In a forked child: the modules below this number are its parent's, whose plans it has.
+    pub inherited_modules: AtomicU32,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].
@@ -290,6 +299,8 @@ pub const CHUNK_LIMIT: u32 = 1 << 22;
 pub const DIRECTORY_BYTES: u64 = (ROW_LIMIT / ROWS_PER_CHUNK) as u64 * 4;
 /// The most functions whose entries are patched.
 pub const PLAN_LIMIT: u32 = 1 << 16;
+/// The most ranges of code in which windows are.
+pub const RANGE_LIMIT: u32 = 1 << 18;
 /// How many bits of a remembered block hold its row's number.
 pub const BLOCK_ROW_BITS: u32 = 22;
 
@@ -317,9 +328,12 @@ pub const COUNTERS: Region = Region::after(DIRECTORIES, CHUNK_LIMIT as u64 * CHU
 /// [`Plan`]s.
 pub const PLANS: Region =
     Region::after(COUNTERS, (PLAN_LIMIT as u64 * size_of::<Plan>() as u64).next_multiple_of(PAGE));
+/// [`CodeRange`]s.
+pub const RANGES: Region =
+    Region::after(PLANS, (RANGE_LIMIT as u64 * size_of::<CodeRange>() as u64).next_multiple_of(PAGE));
 
 /// The length of an area.
-pub const AREA_BYTES: u64 = PLANS.offset + PLANS.bytes;
+pub const AREA_BYTES: u64 = RANGES.offset + RANGES.bytes;
 /// Where the first area begins in the file.
 pub const FIRST_AREA: u64 = CHILDREN_OFFSET + CHILDREN_BYTES;
 /// The length of the file.
@@ -331,6 +345,10 @@ pub const WINDOW_AUTOMATIC: u32 = 1;
 pub const WINDOW_PROCESS: u32 = 2;
 /// [`Window::kind`]: counts the threads that opened it.
 pub const WINDOW_THREAD: u32 = 3;
+
+/// [`Window::kind`]: what runs beneath some functions on their thread; found from stacks. It counts as open from the start
+/// on, since nobody sees a function's end.
+pub const WINDOW_FUNCTION: u32 = 4;
 
 /// One window. Valid when `kind` is not 0.
 ///
@@ -374,8 +392,10 @@ pub struct Window {
     pub lost_reentrant: AtomicU64,
     /// Allocations in a thread for which no memory could be had.
     pub lost_thread: AtomicU64,
+    /// Pauses while it was not open, and resumes while it was not paused.
+    pub stray_pauses: AtomicU64,
     /// Reserved.
-    pub padding: [u64; 2],
+    pub padding: u64,
 }
 
 /// How many live bytes a thread keeps to itself before it hands them in.
@@ -497,6 +517,11 @@ pub struct Node {
 
 /// [`Node::address`]: the bits of the address.
 pub const NODE_ADDRESS_MASK: u64 = (1 << 48) - 1;
+/// [`Node::address`]: where the number of the window begins which is defined by a function and to which the stack belongs; 0:
+/// none.
+pub const NODE_WINDOW_SHIFT: u32 = 48;
+/// [`Node::address`]: the bits of that. Windows with higher numbers cannot be defined by functions.
+pub const NODE_WINDOW_MASK: u64 = 0x7ff << NODE_WINDOW_SHIFT;
 /// [`Node::address`]: this frame was reached by its callee's frame pointer, since there was no unwind information.
 pub const NODE_FRAME_POINTER: u64 = 1 << 63;
 /// [`Node::address`]: the address is that of the next instruction to run (a signal interrupted the frame there), not a

@@ -11,7 +11,7 @@
 //! ```text
 //! file    = file header (1 page) | children (2 pages) | area 0 | area 1 | …     an area per recorded image, by a counter
 //! area    = area header (1 page) | windows | rows | nodes | modules | strings | threads | totals | directories | counters
-//!           | plans
+//!           | plans | ranges
 //! ```
 //!
 //! The reader may find the file in any state, since a program can be killed between two stores. Each kind of entry

@@ -28,7 +28,7 @@ use std::vec::Vec;
 
 use crate::layout::{
     AREA_BYTES, AREA_LIMIT, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, PAGE, Root, VERSION,
-    WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD,
+    WINDOW_AUTOMATIC, WINDOW_FUNCTION, WINDOW_PROCESS, WINDOW_THREAD,
 };
 use source::{Bytes, Source};
 
@@ -44,7 +44,7 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{NewPlan, Plan, Request, answer, requests, see};
+pub use plan::{Answer, NewPlan, Plan, Request, answer, requests, see};
 
 /// Why a file could not be read as a segment.
 #[derive(Debug)]
@@ -189,6 +189,8 @@ pub struct Area {
     pub plans: Vec<Plan>,
     /// Requests for plans that were not answered in time.
     pub plans_late: u32,
+    /// Ranges of code for which there was no place.
+    pub lost_ranges: u32,
 }
 
 /// What an area could not record. All zero: nothing was lost.
@@ -246,6 +248,8 @@ pub enum WindowKind {
     Process,
     /// The threads that opened it.
     Thread,
+    /// What runs beneath some functions.
+    Function,
 }
 
 impl WindowKind {
@@ -254,6 +258,7 @@ impl WindowKind {
             WINDOW_AUTOMATIC => Some(Self::Automatic),
             WINDOW_PROCESS => Some(Self::Process),
             WINDOW_THREAD => Some(Self::Thread),
+            WINDOW_FUNCTION => Some(Self::Function),
             _ => None,
         }
     }
@@ -280,6 +285,8 @@ pub struct Window {
     pub stray_ends: u64,
     /// Thread windows: entries that their thread's end closed.
     pub ended_by_thread: u64,
+    /// Pauses while it was not open, and resumes while it was not paused.
+    pub stray_pauses: u64,
     /// The highest live bytes that a thread saw.
     pub peak_bytes: i64,
     /// The most threads at a time that handed in late.

@@ -185,6 +185,13 @@ fn has_code(program: Option<&Elf<'_>>, instances: &Instances) -> bool {
     program.is_none() && !instances.starts.is_empty()
 }
 
+/// Whether two functions of one name are one: a mangled name and its file say so, a plain one needs the line as well.
+/// Where no debug information places the one with code, the name is all there is.
+fn is_same(placed: &ListedFunction, copy: &ListedFunction) -> bool {
+    let is_mangled = copy.system_names.first().is_some_and(|name| name.starts_with('_'));
+    placed.file.is_empty() || placed.file == copy.file && (is_mangled || placed.line == copy.line)
+}
+
 /// One function may be described several times, in each unit that has a copy: those without code of their own join the
 /// one that has some.
 fn merge_inlined(all: &mut Vec<ListedFunction>) {
@@ -203,10 +210,8 @@ fn merge_inlined(all: &mut Vec<ListedFunction>) {
         }
         let Some(name) = all[index].system_names.first().cloned() else { continue };
         match of_name.get(&name) {
-            // Functions of C may have one name and be several.
-            Some(&into)
-                if into != index && (all[into].file.is_empty() || all[into].file == all[index].file) =>
-            {
+            // Functions of C may have one name and be several, and so may lambdas: their place tells them apart.
+            Some(&into) if into != index && is_same(&all[into], &all[index]) => {
                 let inlined = std::mem::take(&mut all[index].inlined);
                 all[into].inlined.extend(inlined);
                 gone.insert(index);

@@ -16,6 +16,7 @@
 
 mod block_map;
 mod counter_shard;
+mod function_range;
 mod index;
 mod os;
 mod row_table;
@@ -27,6 +28,7 @@ mod thread_table;
 mod window_table;
 
 pub use block_map::{Block, BlockMap};
+pub use function_range::FunctionRange;
 pub use os::{AreaMap, Os, TableMap};
 pub use spin::{Spin, SpinGuard, Waiting, set_waiting};
 pub use table::Pages;

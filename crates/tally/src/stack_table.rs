@@ -2,8 +2,12 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use heaptally_segment::layout::{BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_LIMIT, Node};
+use heaptally_segment::layout::{
+    BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_ADDRESS_MASK, NODE_INTERRUPTED, NODE_LIMIT,
+    NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, Node, RANGE_LIMIT,
+};
 
+use crate::function_range::{FunctionRange, FunctionRanges};
 use crate::index::{Index, spread};
 use crate::os::{Os, TableMap};
 use crate::spin::Spin;
@@ -22,9 +26,10 @@ pub(crate) struct StackTable {
     nodes: Table<Node>,
     index: Index,
     /// Held while a node is made, so that a frame below a caller has one.
-    making: Spin<()>,
+    making: Spin<FunctionRanges>,
     /// Nodes below this number belong to code that may have gone away, and are not found again.
     floor: AtomicU32,
+    os: Os,
 }
 
 impl StackTable {
@@ -32,7 +37,8 @@ impl StackTable {
         Self {
             nodes: Table::new(map, os, used, FIRST_NODE),
             index: Index::new(os),
-            making: Spin::new(()),
+            making: Spin::new(FunctionRanges::new()),
+            os,
             floor: AtomicU32::new(FIRST_NODE),
         }
     }
@@ -71,14 +77,21 @@ impl StackTable {
     }
 
     fn make(&self, hash: u32, parent: u32, address: u64) -> Option<u32> {
-        let _making = self.making.lock();
+        let mut ranges = self.making.lock();
         if let Some(number) = self.find(hash, parent, address) {
             return Some(number);
         }
         let number = self.nodes.take()?;
         let node = self.nodes.get(number);
         node.parent.store(parent, Ordering::Relaxed);
-        node.address.store(address, Ordering::Release);
+        // A return address may be the next function's first.
+        let pc = (address & NODE_ADDRESS_MASK).wrapping_sub(u64::from(address & NODE_INTERRUPTED == 0));
+        let window = match ranges.window(pc) {
+            0 => self.window(parent),
+            window => window,
+        };
+        let window = u64::from(window) << NODE_WINDOW_SHIFT;
+        node.address.store(address & !NODE_WINDOW_MASK | window, Ordering::Release);
         self.index.insert(hash, number);
         Some(number)
     }
@@ -86,7 +99,8 @@ impl StackTable {
     #[inline]
     fn is(&self, number: u32, parent: u32, address: u64) -> bool {
         let node = self.nodes.get(number);
-        node.address.load(Ordering::Acquire) == address && node.parent.load(Ordering::Relaxed) == parent
+        node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK == address
+            && node.parent.load(Ordering::Relaxed) == parent
     }
 
     /// The row that this leaf used last, if it was one of that entry point, and the leaf was no caller since. Its
@@ -100,6 +114,37 @@ impl StackTable {
     /// Remembers the row that this leaf used.
     pub(crate) fn set_row_hint(&self, leaf: u32, entry_point: EntryPoint, row: u32) {
         self.nodes.get(leaf).last_child.store(hint_of(entry_point) | row, Ordering::Release);
+    }
+
+    /// The window defined by a function to which a stack belongs, by its leaf; 0: none.
+    #[inline]
+    pub(crate) fn window(&self, node: u32) -> u32 {
+        let address = self.nodes.get(node).address.load(Ordering::Acquire);
+        ((address & NODE_WINDOW_MASK) >> NODE_WINDOW_SHIFT) as u32
+    }
+
+    /// Whether a frame of the stack, or one around it, lies in code of that window.
+    pub(crate) fn is_below(&self, leaf: u32, window: u32) -> bool {
+        let mut node = leaf;
+        // Where a stack belongs to no window, nor does what is further out.
+        while node >= FIRST_NODE {
+            match self.window(node) {
+                0 => return false,
+                found if found == window => return true,
+                _ => node = self.nodes.get(node).parent.load(Ordering::Relaxed),
+            }
+        }
+        false
+    }
+
+    /// Adds code in which windows begin. How much of it found no place.
+    pub(crate) fn add_ranges(&self, ranges: impl Iterator<Item = FunctionRange>) -> usize {
+        self.making.lock().add(self.os, RANGE_LIMIT as usize, ranges)
+    }
+
+    /// Forgets code that is gone.
+    pub(crate) fn retain_ranges(&self, is_there: impl FnMut(u64) -> bool) {
+        self.making.lock().retain(is_there);
     }
 
     /// How many nodes there are.

@@ -7,6 +7,7 @@ use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root};
 
 use crate::block_map::{Block, BlockMap};
 use crate::counter_shard::{Shards, add};
+use crate::function_range::FunctionRange;
 use crate::os::{AreaMap, Os};
 use crate::row_table::{RowTable, note_entry};
 use crate::stack_table::StackTable;
@@ -68,6 +69,8 @@ pub struct Tally {
     threads: ThreadTable,
     blocks: BlockMap,
     lifetimes: bool,
+    /// Not 0: windows are defined by functions, so that a stack decides.
+    function_windows: AtomicU32,
 }
 
 impl Tally {
@@ -88,6 +91,7 @@ impl Tally {
             threads: ThreadTable::new(map, os, header),
             blocks: BlockMap::new(os, options.spacing),
             lifetimes: options.lifetimes,
+            function_windows: AtomicU32::new(0),
         }
     }
 
@@ -127,6 +131,51 @@ impl Tally {
     #[inline]
     pub fn current_of_process(&self) -> Entered {
         self.windows.current()
+    }
+
+    /// Whether the stack of an allocation decides to which window it belongs.
+    #[inline]
+    pub fn has_function_windows(&self) -> bool {
+        self.function_windows.load(Ordering::Relaxed) != 0
+    }
+
+    /// The window to which a stack belongs, by its leaf, if it is one defined by a function; else `other`.
+    #[inline]
+    pub fn window_of_stack(&self, thread: &ThreadTally, leaf: Option<u32>, other: Entered) -> Entered {
+        match leaf.map_or(0, |leaf| self.stacks.window(leaf)) {
+            0 => other,
+            window => thread.call(window),
+        }
+    }
+
+    /// The number of a window that functions define; 0: there is no place for it.
+    pub fn function_window(&self, name: &[u8]) -> u32 {
+        let Some(number) = self.windows.of_function(name) else {
+            self.lose_window();
+            return 0;
+        };
+        self.function_windows.store(1, Ordering::Release);
+        number
+    }
+
+    /// Adds code in which such windows begin. How much of it found no place.
+    pub fn add_function_ranges(&self, ranges: impl Iterator<Item = FunctionRange>) -> usize {
+        self.stacks.add_ranges(ranges)
+    }
+
+    /// Forgets code of such windows that is gone.
+    pub fn retain_function_ranges(&self, is_there: impl FnMut(u64) -> bool) {
+        self.stacks.retain_ranges(is_there);
+    }
+
+    /// A function at which a window is defined was called. `leaf` is its caller's stack: below one of the window's
+    /// functions this is no new entry.
+    pub fn called(&self, thread: &mut ThreadTally, window: u32, leaf: Option<u32>) {
+        if leaf.is_some_and(|leaf| self.stacks.is_below(leaf, window)) {
+            return;
+        }
+        let entry = self.windows.get(window).entries.fetch_add(1, Ordering::Relaxed) + 1;
+        thread.set_call(Entered { window, entry });
     }
 
     /// Gives each new frame its node, and says the leaf's; `None`: the table is full.
@@ -360,7 +409,10 @@ impl Tally {
                 let entered = event.entered.pack();
                 if counters.entered.load(Ordering::Relaxed) != entered {
                     counters.entered.store(entered, Ordering::Relaxed);
-                    if thread.nesting.innermost().window == window {
+                    if self.windows.is_of_function(window) {
+                        // Of calls that were inlined no number is known.
+                        add(&counters.entries, u64::from(entry != 0));
+                    } else if thread.nesting.innermost().window == window {
                         add(&counters.entries, 1);
                     } else {
                         note_entry(self.rows.get(row), entry);
@@ -418,16 +470,29 @@ impl Tally {
         self.windows.end(name);
     }
 
-    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first.
+    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first; once it is
+    /// known no function of the C library is called.
     #[inline]
-    pub fn window_begin_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub fn window_begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         self.windows.begin_known(known, name);
     }
 
     /// Ends it, likewise.
     #[inline]
-    pub fn window_end_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub fn window_end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         self.windows.end_known(known, name);
+    }
+
+    /// Nothing is recorded in such a window from here on, on whatever thread; nests, and ends with the window.
+    #[inline]
+    pub fn window_pause_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.windows.pause_known(known, name);
+    }
+
+    /// Undoes one pause.
+    #[inline]
+    pub fn window_resume_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.windows.resume_known(known, name);
     }
 
     /// Begins a window of this thread.

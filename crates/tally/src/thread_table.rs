@@ -11,9 +11,11 @@ use crate::counter_shard::{Shard, add};
 use crate::os::{AreaMap, Os};
 use crate::spin::Spin;
 use crate::table::Table;
-use crate::window_table::{ThreadNesting, WindowTable};
+use crate::window_table::{Entered, ThreadNesting, WindowTable};
 
 const TOTAL_CACHE: usize = 8;
+/// Of so many windows at functions the latest call is remembered; those that share a place take turns.
+const CALL_CACHE: usize = 16;
 
 /// A thread's place in the table of lives. All zero: not begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct ThreadTally {
     /// Whether several threads use this, one after the other. Nothing is held back then.
     shared: bool,
     totals: [(u32, Option<&'static ThreadTotal>); TOTAL_CACHE],
+    /// The thread's latest calls of functions at which windows are defined, by the low bits of the windows' numbers.
+    calls: [Entered; CALL_CACHE],
 }
 
 impl ThreadTally {
@@ -60,7 +64,20 @@ impl ThreadTally {
             life: Life::default(),
             shared: false,
             totals: [(0, None); TOTAL_CACHE],
+            calls: [Entered { window: 0, entry: 0 }; CALL_CACHE],
         }
+    }
+
+    /// The thread's latest call of a function at which a window is defined; entry 0: unknown.
+    #[inline]
+    pub(crate) fn call(&self, window: u32) -> Entered {
+        let known = self.calls[window as usize % CALL_CACHE];
+        if known.window == window { known } else { Entered { window, entry: 0 } }
+    }
+
+    /// Remembers one.
+    pub(crate) fn set_call(&mut self, entered: Entered) {
+        self.calls[entered.window as usize % CALL_CACHE] = entered;
     }
 
     /// Lends this, which no thread owns, to a thread for one event: with its life, the block that its latest recorded
@@ -84,6 +101,12 @@ impl ThreadTally {
         !self.life.has_start
     }
 
+    /// Whether it is paused.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.paused > 0
+    }
+
     /// Whether it has windows of its own open.
     pub fn has_open_windows(&self) -> bool {
         self.nesting.innermost().window != 0
@@ -99,6 +122,12 @@ impl ThreadTally {
     pub fn recorded(&self, window: u32) -> u64 {
         let total = self.totals.iter().find(|(of, _)| *of == window).and_then(|(_, total)| *total);
         total.map_or(0, |total| total.allocations.load(Ordering::Relaxed))
+    }
+
+    /// As [`recorded`](Self::recorded), of all windows.
+    pub fn recorded_anywhere(&self) -> u64 {
+        let totals = self.totals.iter().filter_map(|(_, total)| *total);
+        totals.map(|total| total.allocations.load(Ordering::Relaxed)).sum()
     }
 
     /// Notes a change of a window's live bytes, and hands in what has gathered.

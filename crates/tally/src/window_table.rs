@@ -3,7 +3,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::{
-    AreaHeader, ENTERED_ENTRY_BITS, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window,
+    AreaHeader, ENTERED_ENTRY_BITS, NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, WINDOW_AUTOMATIC, WINDOW_FUNCTION,
+    WINDOW_PROCESS, WINDOW_THREAD, Window,
 };
 
 use crate::index::{Index, spread};
@@ -46,21 +47,37 @@ impl Entered {
 /// Open windows, innermost last, each with how deep it was begun.
 #[derive(Debug)]
 pub(crate) struct Nesting<const LIMIT: usize> {
-    open: [(Entered, u32); LIMIT],
+    open: [Open; LIMIT],
     len: usize,
+}
+
+/// A window while it is open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    entered: Entered,
+    /// Begins without an end.
+    depth: u32,
+    /// Pauses without a resume.
+    paused: u32,
 }
 
 impl<const LIMIT: usize> Nesting<LIMIT> {
     pub(crate) const fn new() -> Self {
-        Self { open: [(Entered { window: 0, entry: 0 }, 0); LIMIT], len: 0 }
+        Self { open: [Open { entered: Entered { window: 0, entry: 0 }, depth: 0, paused: 0 }; LIMIT], len: 0 }
     }
 
     #[inline]
     pub(crate) fn innermost(&self) -> Entered {
         match self.len {
             0 => Entered { window: 0, entry: 0 },
-            len => self.open[len - 1].0,
+            len => self.open[len - 1].entered,
         }
+    }
+
+    /// To which window an allocation belongs now: to none while the innermost is paused.
+    fn recording(&self) -> Entered {
+        let is_paused = self.len.checked_sub(1).is_some_and(|last| self.open[last].paused > 0);
+        if is_paused { Entered::default() } else { self.innermost() }
     }
 
     fn is_full(&self) -> bool {
@@ -68,22 +85,25 @@ impl<const LIMIT: usize> Nesting<LIMIT> {
     }
 
     fn position(&self, window: u32) -> Option<usize> {
-        self.open[..self.len].iter().rposition(|(entered, _)| entered.window == window)
+        self.open[..self.len].iter().rposition(|open| open.entered.window == window)
     }
 
     fn push(&mut self, entered: Entered) {
-        self.open[self.len] = (entered, 1);
+        self.open[self.len] = Open { entered, depth: 1, paused: 0 };
         self.len += 1;
     }
 
     fn remove(&mut self, at: usize) {
-        self.open.copy_within(at + 1..self.len, at);
         self.len -= 1;
+        for at in at..self.len {
+            // NOTE: not by the C library's memmove, which uses vector registers: see the runtime's trampoline.
+            self.open[at] = core::hint::black_box(self.open[at + 1]);
+        }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Entered> {
         self.len = self.len.checked_sub(1)?;
-        Some(self.open[self.len].0)
+        Some(self.open[self.len].entered)
     }
 }
 
@@ -194,9 +214,9 @@ impl WindowTable {
     ///
     /// PERF: a function's entry is not to take 30 ns longer; comparing names takes most of that.
     #[inline]
-    pub(crate) fn begin_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.begin_slow(known, name),
+            0 => self.begin_slow(known, name()),
             number => self.open(&mut self.nesting.lock(), number),
         }
     }
@@ -210,13 +230,13 @@ impl WindowTable {
 
     /// As [`end`](Self::end), likewise.
     #[inline]
-    pub(crate) fn end_known(&self, known: &AtomicU32, name: &[u8]) {
+    pub(crate) fn end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
         match known.load(Ordering::Relaxed) {
-            0 => self.end_slow(known, name),
+            0 => self.end_slow(known, name()),
             number => {
                 let mut nesting = self.nesting.lock();
                 if self.close(&mut nesting, number) {
-                    self.current.store(nesting.innermost().pack(), Ordering::Release);
+                    self.current.store(nesting.recording().pack(), Ordering::Release);
                 }
             }
         }
@@ -226,18 +246,73 @@ impl WindowTable {
     #[cold]
     #[inline(never)]
     fn end_slow(&self, known: &AtomicU32, name: &[u8]) {
-        {
-            let _nesting = self.nesting.lock();
-            known.store(self.find_or_make(WINDOW_PROCESS, name).unwrap_or(0), Ordering::Relaxed);
-        }
+        self.know_slow(known, name);
         self.end(name);
+    }
+
+    /// Nothing is recorded in a process window from here on; nests. `known` is as for [`begin_known`](Self::begin_known).
+    #[inline]
+    pub(crate) fn pause_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.with_known(known, name, |open| {
+            open.paused = open.paused.saturating_add(1);
+            true
+        });
+    }
+
+    /// Undoes one pause.
+    #[inline]
+    pub(crate) fn resume_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.with_known(known, name, |open| {
+            let is_paused = open.paused > 0;
+            open.paused = open.paused.saturating_sub(1);
+            is_paused
+        });
+    }
+
+    /// Changes how an open process window is paused; what makes no sense (`change` says false, or it is not open) is
+    /// counted.
+    #[inline]
+    fn with_known<'n>(
+        &self,
+        known: &AtomicU32,
+        name: impl FnOnce() -> &'n [u8],
+        change: impl FnOnce(&mut Open) -> bool,
+    ) {
+        let number = match known.load(Ordering::Relaxed) {
+            0 => self.know_slow(known, name()),
+            number => number,
+        };
+        if number == 0 {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let mut nesting = self.nesting.lock();
+        let is_right = match nesting.position(number) {
+            Some(at) => change(&mut nesting.open[at]),
+            None => false,
+        };
+        if is_right {
+            self.current.store(nesting.recording().pack(), Ordering::Release);
+        } else {
+            self.get(number).stray_pauses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The number of a process window, which it has before its first begin; 0: there is no place for it.
+    #[cold]
+    #[inline(never)]
+    fn know_slow(&self, known: &AtomicU32, name: &[u8]) -> u32 {
+        let _nesting = self.nesting.lock();
+        let number = self.find_or_make(WINDOW_PROCESS, name).unwrap_or(0);
+        known.store(number, Ordering::Relaxed);
+        number
     }
 
     /// One step into a process window. With the lock held.
     fn open(&self, nesting: &mut ProcessNesting, number: u32) {
         let window = self.get(number);
         if let Some(at) = nesting.position(number) {
-            nesting.open[at].1 += 1;
+            nesting.open[at].depth += 1;
             window.depth.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -248,7 +323,24 @@ impl WindowTable {
         let entry = window.entries.fetch_add(1, Ordering::Relaxed) + 1;
         window.depth.fetch_add(1, Ordering::Relaxed);
         nesting.push(Entered { window: number, entry });
-        self.current.store(nesting.innermost().pack(), Ordering::Release);
+        self.current.store(nesting.recording().pack(), Ordering::Release);
+    }
+
+    /// The number of a window that is defined by functions; `None`: there is no place for it.
+    pub(crate) fn of_function(&self, name: &[u8]) -> Option<u32> {
+        let _nesting = self.nesting.lock();
+        let number = self.find_or_make(WINDOW_FUNCTION, name)?;
+        if u64::from(number) > NODE_WINDOW_MASK >> NODE_WINDOW_SHIFT {
+            return None;
+        }
+        // Open as long as the program runs: nobody sees the functions' ends.
+        self.get(number).depth.store(1, Ordering::Relaxed);
+        Some(number)
+    }
+
+    /// Whether it is such a window.
+    pub(crate) fn is_of_function(&self, number: u32) -> bool {
+        self.get(number).kind.load(Ordering::Relaxed) == WINDOW_FUNCTION
     }
 
     /// Ends a process window.
@@ -262,7 +354,7 @@ impl WindowTable {
             return;
         };
         if self.close(&mut nesting, number) {
-            self.current.store(nesting.innermost().pack(), Ordering::Release);
+            self.current.store(nesting.recording().pack(), Ordering::Release);
         }
     }
 
@@ -281,7 +373,7 @@ impl WindowTable {
             return;
         };
         if let Some(at) = nesting.position(number) {
-            nesting.open[at].1 += 1;
+            nesting.open[at].depth += 1;
             return;
         }
         if nesting.is_full() {
@@ -308,8 +400,8 @@ impl WindowTable {
             window.stray_ends.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        nesting.open[at].1 -= 1;
-        if nesting.open[at].1 == 0 {
+        nesting.open[at].depth -= 1;
+        if nesting.open[at].depth == 0 {
             if at + 1 != nesting.len {
                 window.crossed_ends.fetch_add(1, Ordering::Relaxed);
             }
@@ -323,7 +415,8 @@ impl WindowTable {
         if !self.exists(name) {
             return;
         }
-        match self.find(WINDOW_PROCESS, name).or_else(|| self.find(WINDOW_THREAD, name)) {
+        match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name))
+        {
             Some(number) => {
                 let window = self.get(number);
                 let add = |sum: u64| Some(sum.saturating_add(count));
@@ -344,9 +437,9 @@ impl WindowTable {
             window.stray_ends.fetch_add(1, Ordering::Relaxed);
             return false;
         };
-        nesting.open[at].1 -= 1;
+        nesting.open[at].depth -= 1;
         window.depth.fetch_sub(1, Ordering::Relaxed);
-        if nesting.open[at].1 > 0 {
+        if nesting.open[at].depth > 0 {
             return false;
         }
         if at + 1 != nesting.len {

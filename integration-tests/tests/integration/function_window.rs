@@ -101,6 +101,18 @@ fn children_and_other_images_have_their_own_entries() {
 }
 
 #[test]
+fn pauses_nest_and_those_that_make_no_sense_are_told() {
+    let options = ["--window-at", "w=begin..end", "--window-pause", "w=hold", "--window-resume", "w=go_on"];
+    let Some(outcome) = edges(&options, "pause", 11, &["-O2"]) else { return };
+    check(&outcome, Some(11), 33);
+    let warnings = outcome.report().warnings().join("\n");
+    assert!(warnings.contains("11 calls of functions at which it is paused or resumed"), "{warnings}");
+    // A pause ends with its window.
+    let Some(outcome) = edges(&options[..4], "pause", 11, &["-O2"]) else { return };
+    check(&outcome, Some(11), 11);
+}
+
+#[test]
 fn libraries_that_come_and_go() {
     for mode in ["library", "late"] {
         let at = ["--window-at", "w=plugin_begin..plugin_end"];

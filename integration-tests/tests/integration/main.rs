@@ -18,6 +18,8 @@ mod exact;
 mod exec;
 mod fork;
 mod full;
+mod function_beneath;
+mod function_crowd;
 mod function_window;
 mod guard;
 mod instruction;

@@ -13,6 +13,9 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "repeat",
             "follow-children",
             "window-at",
+            "window-in",
+            "window-pause",
+            "window-resume",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -82,6 +85,9 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "repeat",
             "follow-children",
             "window-at",
+            "window-in",
+            "window-pause",
+            "window-resume",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -135,6 +141,9 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "no-lifetimes", &["change"]),
     ("check", "segment-dir", &["change"]),
     ("check", "window-at", &["change"]),
+    ("check", "window-in", &["change"]),
+    ("check", "window-pause", &["change"]),
+    ("check", "window-resume", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.

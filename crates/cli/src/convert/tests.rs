@@ -16,8 +16,6 @@ fn area() -> Area {
         image_path: b"/bin/\xffbench".to_vec(),
         allocator_path: b"/lib/libc.so.6".to_vec(),
         foreign_path: Vec::new(),
-        plans: Vec::new(),
-        plans_late: 0,
         next_program: Vec::new(),
         windows: vec![window(read::WindowKind::Process)],
         modules: vec![module(b"/bin/\xffbench", 0x6fff_0000)],
@@ -32,6 +30,9 @@ fn area() -> Area {
         bootstrap_allocations: 0,
         unloads: 0,
         oracle: Oracle::default(),
+        plans: Vec::new(),
+        plans_late: 0,
+        lost_ranges: 0,
     }
 }
 
@@ -46,6 +47,7 @@ fn window(kind: read::WindowKind) -> read::Window {
         crossed_ends: 1,
         stray_ends: 2,
         ended_by_thread: 3,
+        stray_pauses: 0,
         peak_bytes: 99,
         recorders: 1,
         lost: 6,

@@ -1,7 +1,9 @@
 //! How a window at functions is defined, by options.
 //!
 //! ```text
+//! --window-in [NAME=]FUNCTION
 //! --window-at [NAME=]BEGIN..END       NAME=a .. b      with blanks where a name holds dots
+//! --window-pause NAME=FUNCTION        --window-resume NAME=FUNCTION      of a window of --window-at
 //! ```
 
 use std::fmt;
@@ -15,6 +17,12 @@ pub(crate) enum Role {
     End,
     /// Opens it.
     Begin,
+    /// Undoes one pause.
+    Resume,
+    /// Nothing is recorded in it from there on.
+    Pause,
+    /// It is what runs beneath.
+    In,
 }
 
 /// A function, or several, at whose entry something is done.
@@ -46,6 +54,48 @@ impl WindowAt {
             Ok::<Edge, String>(Edge { window: window.clone(), role, pattern, text: text.to_owned() })
         };
         Ok(Self { begin: edge(Role::Begin, begin)?, end: edge(Role::End, end)? })
+    }
+}
+
+/// `--window-in`.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowIn(pub(crate) Edge);
+
+impl WindowIn {
+    /// Reads the option's value. The error says why it is none.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, function) = split_name(text);
+        let function = function.trim();
+        let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
+        let window = name.unwrap_or(function).to_owned();
+        Ok(Self(Edge { window, role: Role::In, pattern, text: function.to_owned() }))
+    }
+}
+
+/// `--window-pause` and `--window-resume`.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowPause(pub(crate) Edge);
+
+impl WindowPause {
+    /// Reads the value of `--window-pause`. The error says why it is none.
+    pub(crate) fn parse_pause(text: &str) -> Result<Self, String> {
+        Self::parse(text, Role::Pause)
+    }
+
+    /// Reads the value of `--window-resume`. The error says why it is none.
+    pub(crate) fn parse_resume(text: &str) -> Result<Self, String> {
+        Self::parse(text, Role::Resume)
+    }
+
+    fn parse(text: &str, role: Role) -> Result<Self, String> {
+        let (Some(window), function) = split_name(text) else {
+            return Err(
+                "it has the form NAME=FUNCTION, and NAME is that of a window of --window-at".to_owned()
+            );
+        };
+        let function = function.trim();
+        let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
+        Ok(Self(Edge { window: window.to_owned(), role, pattern, text: function.to_owned() }))
     }
 }
 
@@ -96,12 +146,34 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Adds a window.
-    pub(crate) fn add(&mut self, at: &WindowAt) {
-        if !self.windows.contains(&at.begin.window) {
-            self.windows.push(at.begin.window.clone());
+    /// Adds edges of a window.
+    pub(crate) fn add<'e>(&mut self, edges: impl IntoIterator<Item = &'e Edge>) {
+        for edge in edges {
+            if !self.windows.contains(&edge.window) {
+                self.windows.push(edge.window.clone());
+            }
+            self.edges.push(edge.clone());
         }
-        self.edges.extend([at.begin.clone(), at.end.clone()]);
+    }
+
+    /// Adds places where windows are paused and resumed, which are defined elsewhere: see [`check`](Self::check).
+    pub(crate) fn add_pauses<'e>(&mut self, edges: impl IntoIterator<Item = &'e Edge>) {
+        self.edges.extend(edges.into_iter().cloned());
+    }
+
+    /// Whether all that is paused and resumed is a window between two functions. The error names one that is not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for edge in self.edges.iter().filter(|edge| matches!(edge.role, Role::Pause | Role::Resume)) {
+            let opens = |other: &Edge| other.role == Role::Begin && other.window == edge.window;
+            if !self.edges.iter().any(opens) {
+                return Err(format!(
+                    "--window-{} {}={}: no window of that name is defined by --window-at\n\
+                     define it, as --window-at '{}=BEGIN .. END'",
+                    edge.role, edge.window, edge.text, edge.window
+                ));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -114,6 +186,9 @@ impl fmt::Display for Role {
         formatter.write_str(match self {
             Self::Begin => "begin",
             Self::End => "end",
+            Self::Resume => "resume",
+            Self::Pause => "pause",
+            Self::In => "function",
         })
     }
 }
@@ -141,6 +216,31 @@ mod tests {
         is("operator=..b", "operator=..b", "operator=", "b");
         is("A::operator==..b", "A::operator==..b", "A::operator==", "b");
         is("w=src/a.c:3..src/a.c:9", "w", "src/a.c:3", "src/a.c:9");
+    }
+
+    #[test]
+    fn functions_beneath_which_a_window_is() {
+        let of = |text: &str| WindowIn::parse(text).map(|WindowIn(edge)| (edge.window, edge.text));
+        assert_eq!(of("w=a::b"), Ok(("w".to_owned(), "a::b".to_owned())));
+        assert_eq!(of("operator=="), Ok(("operator==".to_owned(), "operator==".to_owned())));
+        assert_eq!(of("A::operator="), Ok(("A::operator=".to_owned(), "A::operator=".to_owned())));
+        assert!(of("").is_err() && of("w=").is_err() && of("w=re:(").is_err());
+    }
+
+    #[test]
+    fn pauses_are_of_windows_between_two_functions() {
+        let of =
+            |text: &str| WindowPause::parse_pause(text).map(|WindowPause(edge)| (edge.window, edge.text));
+        assert_eq!(of("w=a::b"), Ok(("w".to_owned(), "a::b".to_owned())));
+        assert!(of("a::b").is_err() && of("operator=").is_err() && of("w=").is_err());
+        let mut definitions = Definitions::default();
+        let at = WindowAt::parse("w=a..b").unwrap();
+        definitions.add([&at.begin, &at.end]);
+        definitions.add_pauses([&WindowPause::parse_resume("w=c").unwrap().0]);
+        assert_eq!(definitions.check(), Ok(()));
+        definitions.add([&WindowIn::parse("in=d").unwrap().0]);
+        definitions.add_pauses([&WindowPause::parse_pause("in=c").unwrap().0]);
+        assert!(definitions.check().is_err_and(|error| error.contains("--window-pause in=c")));
     }
 
     #[test]

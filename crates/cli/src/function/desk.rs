@@ -92,8 +92,8 @@ fn serve(file: &File, finder: &mut Finder, count: &Word, is_over: &AtomicBool) {
         // What cannot be read now is not answered: the recorder does not wait for ever, and says so.
         for request in requests(file).unwrap_or_default() {
             let answered = see(file, &request)
-                .and_then(|()| answer(file, &request, &finder.plans(&request)))
-                .and_then(|(_, at)| Word::at(file, at));
+                .and_then(|()| answer(file, &request, &finder.answer(&request)))
+                .and_then(|at| Word::at(file, at));
             if let Ok(word) = answered {
                 word.wake();
             }

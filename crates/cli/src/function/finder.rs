@@ -1,22 +1,22 @@
 //! Which functions of which loaded modules are meant, and what is to be written at their entries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_END, ACTION_KIND_SHIFT, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS,
-    PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
 };
-use heaptally_segment::read::{self, NewPlan, Request};
+use heaptally_segment::read::{self, Answer, NewPlan, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
 
 use super::definition::{Definitions, Edge, Role};
 use super::entry::{FixupKind, Moved, Refusal};
 use super::module::Module;
 use super::near::nearest;
-use super::pattern::{Pattern, names};
+use super::pattern::{Pattern, instance_of, names};
 use crate::message::{quote, quote_bytes};
 
 /// So many functions are named where several fit.
@@ -25,10 +25,6 @@ const MOST_NAMED: usize = 8;
 /// An entry for which a plan was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    /// The path of its module, as the segment has it.
-    pub(crate) path: Vec<u8>,
-    /// Where the jump comes (SVMA).
-    pub(crate) at: u64,
     /// The function's name for people.
     pub(crate) function: String,
     /// The edges, as indices.
@@ -40,6 +36,12 @@ pub(crate) struct Planned {
 pub(crate) struct Found {
     /// How many functions fit.
     pub(crate) functions: usize,
+    /// How many of them cannot be patched.
+    pub(crate) refused: usize,
+    /// How many copies of them were inlined.
+    pub(crate) inlined: usize,
+    /// Nobody knows whether any was.
+    pub(crate) is_inlined_unknown: bool,
     /// Why some, or all, are not used: sentences.
     pub(crate) problems: Vec<String>,
 }
@@ -58,7 +60,8 @@ pub(crate) struct Finder {
     /// Entries of module tables that were looked at.
     seen: HashMap<u32, Vec<u32>>,
     pub(crate) found: Vec<Found>,
-    pub(crate) planned: Vec<Planned>,
+    /// By the path of the module, as the segment has it, and the address at which the jump comes (SVMA).
+    pub(crate) planned: HashMap<(Vec<u8>, u64), Planned>,
 }
 
 /// A module as far as it was read.
@@ -68,6 +71,37 @@ struct Known {
     is_whole: bool,
     /// With its code; `None`: not needed yet, or it cannot be read.
     module: Option<Module>,
+}
+
+impl Known {
+    fn read(path: &Path, is_whole: bool) -> Self {
+        let debug_dirs = [PathBuf::from("/usr/lib/debug")];
+        let list = if is_whole { list_functions } else { list_named }(path, "", &debug_dirs);
+        Self { list, is_whole, module: None }
+    }
+}
+
+/// What an edge means in a module.
+#[derive(Default)]
+struct Chosen {
+    /// The functions' names, and what is to be done at each one's entry.
+    entries: Vec<(String, Result<Moved, Refusal>)>,
+    /// Their code, without inlined copies.
+    own: Vec<(u64, u64)>,
+    /// Their code, parts that were split off and inlined copies included.
+    ranges: Vec<(u64, u64)>,
+}
+
+/// The names of functions, where they are not all the same.
+fn several(functions: &[ListedFunction]) -> Option<String> {
+    let mut different: Vec<String> =
+        functions.iter().flat_map(|function| names(function).into_iter().next()).collect();
+    // The instances of a generic function are one, whatever their parameters; overloads are not.
+    different.sort_by(|one, other| instance_of(one).cmp(instance_of(other)));
+    different.dedup_by(|one, other| instance_of(one) == instance_of(other));
+    let named: Vec<String> = different.iter().take(MOST_NAMED).map(quote).collect();
+    let more = if different.len() > MOST_NAMED { " …" } else { "" };
+    (different.len() > 1).then(|| format!("{} functions ({}{more})", different.len(), named.join(", ")))
 }
 
 impl Finder {
@@ -87,7 +121,7 @@ impl Finder {
             places: HashMap::new(),
             seen: HashMap::new(),
             found,
-            planned: Vec::new(),
+            planned: HashMap::new(),
         }
     }
 
@@ -104,123 +138,149 @@ impl Finder {
     }
 
     fn known(&mut self, path: &Path, is_whole: bool) -> &mut Known {
-        let debug_dirs = [PathBuf::from("/usr/lib/debug")];
-        let read = || {
-            let list = if is_whole { list_functions } else { list_named }(path, "", &debug_dirs);
-            Known { list, is_whole, module: None }
-        };
-        let known = self.modules.entry(path.to_owned()).or_insert_with(read);
+        let known = self.modules.entry(path.to_owned()).or_insert_with(|| Known::read(path, is_whole));
         if is_whole && !known.is_whole {
-            *known = read();
+            *known = Known::read(path, true);
         }
         known
     }
 
-    /// The plans for a request.
-    pub(crate) fn plans(&mut self, request: &Request) -> Vec<NewPlan> {
+    /// The answer to a request.
+    pub(crate) fn answer(&mut self, request: &Request) -> Answer {
         let seen = self.seen.entry(request.area).or_default();
         let is_new = |module: &&(u32, read::Module)| !seen.contains(&module.0) && !module.1.path.is_empty();
         let modules: Vec<&(u32, read::Module)> = request.modules.iter().filter(is_new).collect();
         seen.extend(modules.iter().map(|(number, _)| *number));
-        let mut plans = Vec::new();
+        let mut answer = Answer::default();
         for (number, module) in modules {
             let path = PathBuf::from(OsStr::from_bytes(&module.path));
             if path != self.library {
-                plans.extend(self.plans_of(request.area, *number, &path));
+                self.look_at(request.area, *number, &path, &mut answer);
             }
         }
-        plans
+        answer
     }
 
-    fn plans_of(&mut self, area: u32, number: u32, path: &Path) -> Vec<NewPlan> {
+    fn look_at(&mut self, area: u32, number: u32, path: &Path, answer: &mut Answer) {
         let mut at_entry: BTreeMap<u64, (Moved, String, Vec<usize>)> = BTreeMap::new();
+        let mut of_window: HashMap<(u64, u64), String> = HashMap::new();
         for index in 0..self.definitions.edges.len() {
             let Some(edge) = self.definitions.edges.get(index).cloned() else { continue };
             if self.places.get(&(area, index)).is_some_and(|place| place != path) {
                 continue;
             }
-            let chosen = self.choose(&edge, index, path);
-            if chosen.is_empty() {
+            // What was inlined everywhere is named by debug information alone, which takes long to read: in the program.
+            let chosen = self.choose(&edge, index, path, number == 0);
+            if chosen.entries.is_empty() {
                 continue;
             }
             self.places.insert((area, index), path.to_owned());
-            for (function, entry) in chosen {
+            if edge.role == Role::In {
+                let window = self.names.get(index).copied().unwrap_or(0);
+                // Not by inlined copies: those of a function and of the one around it may be the same code.
+                let same = chosen.own.iter().find_map(|own| of_window.get(own));
+                if let Some(other) = same.filter(|other| **other != edge.window) {
+                    let (other, text) = (quote(other), quote(&edge.text));
+                    self.problem(
+                        index,
+                        format!(
+                            "{text} is the function of window {other} already, and what an allocation belongs to is one \
+                             window"
+                        ),
+                    );
+                    continue;
+                }
+                of_window.extend(chosen.own.iter().map(|own| (*own, edge.window.clone())));
+                let range = |(start, end)| CodeRange { start, end, module: number, window };
+                answer.ranges.extend(chosen.ranges.into_iter().map(range));
+            }
+            for (function, entry) in chosen.entries {
                 match entry {
                     Ok(moved) => {
                         let entry = at_entry.entry(moved.at).or_insert_with(|| (moved, function, Vec::new()));
                         entry.2.push(index);
                     }
-                    Err(why) => self.problem(index, format!("{} cannot be patched: {why}", quote(&function))),
+                    Err(Refusal::OnlyInlined) if edge.role == Role::In => {}
+                    Err(why) => self.refused(index, &function, why),
                 }
             }
         }
-        let mut plans = Vec::new();
         for (at, (moved, function, mut edges)) in at_entry {
             edges.sort_by_key(|index| self.definitions.edges.get(*index).map(|edge| edge.role));
-            let actions: Vec<u32> = edges.iter().filter_map(|index| self.action(*index)).collect();
+            // Several patterns of one window may fit a function: it is entered once.
+            let mut known = HashSet::new();
+            let actions = edges.iter().filter_map(|index| self.action(*index));
+            let actions: Vec<u32> = actions.filter(|action| known.insert(*action)).collect();
             let plan = new_plan(number, &moved, actions);
-            if !plan.fits() || edges.len() > PLAN_ACTIONS {
+            if !plan.fits() {
                 for index in edges {
                     let why = format!("{} is the edge of more than {PLAN_ACTIONS} windows", quote(&function));
                     self.problem(index, why);
                 }
                 continue;
             }
-            self.planned.push(Planned { path: path.as_os_str().as_bytes().to_vec(), at, function, edges });
-            plans.push(plan);
+            let key = (path.as_os_str().as_bytes().to_vec(), at);
+            self.planned.insert(key, Planned { function, edges });
+            answer.plans.push(plan);
         }
-        plans
     }
 
-    /// An edge's functions in a module, by their names, with what is to be done at each one's entry.
-    fn choose(&mut self, edge: &Edge, index: usize, path: &Path) -> Vec<(String, Result<Moved, Refusal>)> {
+    /// An edge's functions in a module.
+    fn choose(&mut self, edge: &Edge, index: usize, path: &Path, is_program: bool) -> Chosen {
         let known = self.known(path, matches!(edge.pattern, Pattern::Line(..)));
-        let found = edge.pattern.find(&known.list.functions);
+        let mut found = edge.pattern.find(&known.list.functions);
+        let is_in = edge.role == Role::In;
+        if is_in && !known.is_whole && (is_program || !found.is_empty()) {
+            *known = Known::read(path, true);
+            found = edge.pattern.find(&known.list.functions);
+        }
         if found.is_empty() {
-            return Vec::new();
+            return Chosen::default();
         }
         let functions: Vec<ListedFunction> =
             found.iter().filter_map(|index| known.list.functions.get(*index).cloned()).collect();
-        if edge.pattern.is_one() {
-            let mut different: Vec<String> =
-                functions.iter().flat_map(|function| names(function).into_iter().next()).collect();
-            different.sort();
-            different.dedup();
-            if different.len() > 1 {
-                let count = different.len();
-                let named: Vec<String> = different.iter().take(MOST_NAMED).map(quote).collect();
-                let more = if count > MOST_NAMED { " …" } else { "" };
-                self.problem(
-                    index,
-                    format!(
-                        "{count} functions of {} fit {}: {}{more}; name one of them whole, or all by re:REGEX",
-                        quote(path),
-                        quote(&edge.text),
-                        named.join(", ")
-                    ),
-                );
-                return Vec::new();
-            }
+        if edge.pattern.is_one()
+            && let Some(several) = several(&functions)
+        {
+            let (path, text) = (quote(path), quote(&edge.text));
+            self.problem(
+                index,
+                format!("{several} of {path} fit {text}; name one of them whole, or all by re:REGEX"),
+            );
+            return Chosen::default();
         }
         if known.module.is_none() {
             known.module = Module::of_list(path, known.list.clone()).ok();
         }
         let Some(module) = &known.module else {
             self.problem(index, format!("the code of {} cannot be read", quote(path)));
-            return Vec::new();
+            return Chosen::default();
         };
-        let chosen: Vec<(String, Result<Moved, Refusal>)> =
+        let entries: Vec<(String, Result<Moved, Refusal>)> =
             functions.iter().map(|function| (function.name.clone(), module.entry(function))).collect();
+        let has_inlined = known.list.has_inlined;
         // A part of a function is entered with it.
         let is_whole = |entry: &Result<Moved, Refusal>| !matches!(entry, Err(Refusal::Part));
-        let chosen: Vec<_> = match chosen.iter().any(|(_, entry)| is_whole(entry)) {
-            true => chosen.into_iter().filter(|(_, entry)| is_whole(entry)).collect(),
-            false => chosen,
+        let entries: Vec<_> = match entries.iter().any(|(_, entry)| is_whole(entry)) {
+            true => entries.into_iter().filter(|(_, entry)| is_whole(entry)).collect(),
+            false => entries,
         };
+        let inlined = functions.iter().flat_map(|function| &function.inlined);
+        let own: Vec<(u64, u64)> = functions.iter().filter_map(|function| function.range).collect();
+        let ranges = own.iter().chain(inlined.clone().flatten()).copied().collect();
         if let Some(found) = self.found.get_mut(index) {
-            found.functions += chosen.len();
+            found.functions += entries.len();
+            found.inlined += inlined.count();
+            found.is_inlined_unknown |= is_in && !has_inlined;
         }
-        chosen
+        Chosen { entries, own, ranges }
+    }
+
+    fn refused(&mut self, index: usize, function: &str, why: Refusal) {
+        if let Some(found) = self.found.get_mut(index) {
+            found.refused += 1;
+        }
+        self.problem(index, format!("{} cannot be patched: {why}", quote(function)));
     }
 
     fn problem(&mut self, index: usize, problem: String) {
@@ -236,6 +296,9 @@ impl Finder {
         let kind = match self.definitions.edges.get(index)?.role {
             Role::Begin => ACTION_BEGIN,
             Role::End => ACTION_END,
+            Role::Resume => ACTION_RESUME,
+            Role::Pause => ACTION_PAUSE,
+            Role::In => ACTION_CALL,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use heaptally_profile::model::INCOMPLETE;
 use heaptally_segment::layout::{
     PLAN_APPLIED, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_NO_ROOM, PLAN_PROTECTED, PLAN_THREADS,
 };
 use heaptally_segment::read::Snapshot;
 
+use super::definition::Role;
 use super::finder::Finder;
 use crate::exit::Failure;
 use crate::message::quote;
@@ -16,6 +18,8 @@ use crate::message::quote;
 pub(crate) struct Outcome {
     /// Of windows that did open.
     pub(crate) warnings: Vec<String>,
+    /// Windows whose calls could not all be counted.
+    pub(crate) uncounted: Vec<String>,
     /// Why windows did not open.
     pub(crate) failure: Option<Failure>,
 }
@@ -33,8 +37,7 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
     let edges = &finder.definitions().edges;
     let mut uses: Vec<Use> = edges.iter().map(|_| Use::default()).collect();
     for plan in snapshot.areas.iter().flat_map(|area| &area.plans) {
-        let is_it = |planned: &&super::finder::Planned| planned.at == plan.at && planned.path == plan.path;
-        let Some(planned) = finder.planned.iter().find(is_it) else { continue };
+        let Some(planned) = finder.planned.get(&(plan.path.clone(), plan.at)) else { continue };
         for index in &planned.edges {
             let Some(used) = uses.get_mut(*index) else { continue };
             used.hits = used.hits.saturating_add(plan.hits);
@@ -64,12 +67,52 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
             problems.push(format!("{text} was never called"));
         }
         let window = quote(&edge.window);
-        if used.hits == 0 {
+        let is_in = edge.role == Role::In;
+        if is_in && (found.inlined > 0 || found.refused > 0 || used.applied < found.functions - found.refused)
+        {
+            outcome.uncounted.push(edge.window.clone());
+            if found.inlined > 0 {
+                let copies = if found.inlined == 1 {
+                    "1 copy".to_owned()
+                } else {
+                    format!("{} copies", found.inlined)
+                };
+                problems.push(format!(
+                    "{copies} of {text} were inlined, whose calls cannot be counted: the numbers are totals"
+                ));
+            }
+        } else if is_in && found.is_inlined_unknown {
+            problems
+                .push(format!("without debug information calls of {text} that were inlined are not seen"));
+        }
+        // A program need not pause whatever it measures.
+        let is_pause = matches!(edge.role, Role::Pause | Role::Resume) && used.applied > 0;
+        let is_used = used.hits > 0 || is_pause || is_in && has_rows(snapshot, &edge.window);
+        if !is_used {
             failures.push(format!("window {window}, {}: {}", edge.role, problems.join("; ")));
         } else {
             let of_window = |problem: String| format!("window {window}, {}: {problem}", edge.role);
             outcome.warnings.extend(problems.into_iter().map(of_window));
         }
+    }
+    for window in &finder.definitions().windows {
+        let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
+        let of_it = windows.filter(|found| found.name == window.as_bytes());
+        let stray: u64 = of_it.map(|found| found.stray_pauses).fold(0, u64::saturating_add);
+        if stray > 0 {
+            let (calls, window) = (if stray == 1 { "call" } else { "calls" }, quote(window));
+            outcome.warnings.push(format!(
+                "window {window}: {stray} {calls} of functions at which it is paused or resumed came while it was not open, \
+                 or not paused, and did nothing"
+            ));
+        }
+    }
+    let lost: u64 = snapshot.areas.iter().map(|area| u64::from(area.lost_ranges)).sum();
+    if lost > 0 {
+        let lost = format!(
+            "{lost} parts of functions found no place: windows beneath them have less than there was"
+        );
+        outcome.warnings.push(format!("{INCOMPLETE}{lost}"));
     }
     if late > 0 {
         let late = format!("this command did not answer the recorder in time ({late} times)");
@@ -84,6 +127,14 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         outcome.failure = Some(Failure::recorder(lines.join("\n")));
     }
     outcome
+}
+
+fn has_rows(snapshot: &Snapshot, name: &str) -> bool {
+    snapshot.areas.iter().any(|area| {
+        let is_it =
+            |window: usize| area.windows.get(window).is_some_and(|window| window.name == name.as_bytes());
+        area.rows.iter().any(|row| is_it(row.window))
+    })
 }
 
 /// Why an entry was not patched.

@@ -118,6 +118,13 @@ pub(crate) fn is_part(function: &ListedFunction) -> bool {
         })
 }
 
+/// What is the same in the names of all instances of a generic function; the name itself where it is none.
+pub(crate) fn instance_of(name: &str) -> &str {
+    let plain = without_parameters(name);
+    let general = without_generics(plain);
+    if general.len() == plain.len() { name } else { general }
+}
+
 fn at_line(functions: &[ListedFunction], file: &str, line: u32) -> Vec<usize> {
     let is_there = |function: &&ListedFunction| {
         function.line != 0
@@ -195,6 +202,13 @@ mod tests {
     fn all_instances_of_a_template() {
         finds("foo", &[2, 3]);
         finds("foo<int>", &[2]);
+    }
+
+    #[test]
+    fn instances_are_one_function_and_overloads_are_not() {
+        assert_eq!(instance_of("a::twice<int>(int)"), instance_of("a::twice<double>(double)"));
+        assert_ne!(instance_of("parse(int)"), instance_of("parse(char)"));
+        assert_ne!(instance_of("A<int>::f(int)"), instance_of("A<int>::f(char)"));
     }
 
     #[test]

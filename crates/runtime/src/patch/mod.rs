@@ -11,14 +11,14 @@ mod island;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_END, ACTION_KIND_SHIFT, FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED,
-    PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL,
-    PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS,
+    PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan, RANGE_LIMIT,
 };
-use heaptally_tally::Pages;
+use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
 use crate::child;
-use crate::event::decided;
+use crate::event::{Caller, called, decided};
 use crate::local::{RECORDING, local};
 use crate::recorder::{Recorder, recorder};
 use crate::sys;
@@ -38,12 +38,32 @@ pub(crate) struct Plans {
     limit: u32,
     /// How many were looked at.
     done: AtomicU32,
+    ranges: Pages,
+    range_limit: u32,
+    ranges_done: AtomicU32,
 }
 
 impl Plans {
-    pub(crate) fn new(pages: Pages, bytes: u64) -> Self {
-        let limit = (bytes / size_of::<Plan>() as u64).min(u64::from(PLAN_LIMIT)) as u32;
-        Self { pages, limit, done: AtomicU32::new(0) }
+    /// Over the area's tables of plans and of ranges.
+    pub(crate) fn new([plans, ranges]: [TableMap; 2], os: Os) -> Self {
+        let count =
+            |map: TableMap, size: usize, limit: u32| (map.bytes / size as u64).min(u64::from(limit)) as u32;
+        Self {
+            pages: Pages::new(plans, os),
+            limit: count(plans, size_of::<Plan>(), PLAN_LIMIT),
+            done: AtomicU32::new(0),
+            ranges: Pages::new(ranges, os),
+            range_limit: count(ranges, size_of::<CodeRange>(), RANGE_LIMIT),
+            ranges_done: AtomicU32::new(0),
+        }
+    }
+
+    /// A range whose pages are open.
+    fn range(&self, number: u32) -> CodeRange {
+        // SAFETY: the pages are open and stay; the command does not change what it has answered with.
+        unsafe {
+            self.ranges.address(u64::from(number) * size_of::<CodeRange>() as u64).cast::<CodeRange>().read()
+        }
     }
 
     /// A plan that was looked at.
@@ -81,6 +101,22 @@ impl Plans {
         self.done.store(count, Ordering::Release);
         count
     }
+
+    /// Takes over the parent's ranges, likewise; [`adopt`] has them used.
+    pub(crate) fn inherit_ranges(&self, parent: &Self, module: impl Fn(u32) -> u32) -> u32 {
+        let count = parent.ranges_done.load(Ordering::Acquire);
+        if !self.ranges.reserve(u64::from(count) * size_of::<CodeRange>() as u64) {
+            return 0;
+        }
+        for number in 0..count {
+            let range = parent.range(number);
+            let range = CodeRange { module: module(range.module), ..range };
+            let into = self.ranges.address(u64::from(number) * size_of::<CodeRange>() as u64);
+            // SAFETY: the pages are open, the child's own, and nobody reads them yet.
+            unsafe { into.cast::<CodeRange>().write(range) };
+        }
+        count
+    }
 }
 
 /// Whether windows at functions are wanted.
@@ -94,6 +130,7 @@ pub(crate) fn ask(recorder: &Recorder, is_new: bool) {
     let Some(head) = wanted() else { return };
     let header = recorder.tally.header();
     header.plan_limit.store(recorder.plans.limit, Ordering::Relaxed);
+    header.range_limit.store(recorder.plans.range_limit, Ordering::Relaxed);
     let number = header.plan_requests.fetch_add(1, Ordering::AcqRel) + 1;
     head.requests.fetch_add(1, Ordering::AcqRel);
     sys::wake_shared(&head.requests);
@@ -101,6 +138,7 @@ pub(crate) fn ask(recorder: &Recorder, is_new: bool) {
         header.plans_late.fetch_add(1, Ordering::Relaxed);
         return;
     }
+    add_ranges(recorder, head);
     let count = header.plans.load(Ordering::Acquire);
     let done = recorder.plans.done.load(Ordering::Relaxed);
     if count <= done || !recorder.plans.open(count) {
@@ -119,6 +157,35 @@ pub(crate) fn ask(recorder: &Recorder, is_new: bool) {
         write_module(recorder, module, first..end, is_safe);
         first = end;
     }
+}
+
+/// In a forked child: what was inherited is used.
+pub(crate) fn adopt(recorder: &Recorder) {
+    if let Some(head) = wanted() {
+        add_ranges(recorder, head);
+    }
+}
+
+/// Takes over the code of functions beneath which windows are.
+fn add_ranges(recorder: &Recorder, head: &'static FileHeader) {
+    let (header, plans) = (recorder.tally.header(), &recorder.plans);
+    let count = header.ranges.load(Ordering::Acquire).min(plans.range_limit);
+    let done = plans.ranges_done.swap(count, Ordering::Relaxed);
+    if count <= done || !plans.ranges.reserve(u64::from(count) * size_of::<CodeRange>() as u64) {
+        return;
+    }
+    let mut lost = 0;
+    let ranges = (done..count).filter_map(|number| {
+        let range = plans.range(number);
+        let window = recorder.tally.function_window(name(head, range.window));
+        let code = recorder.modules.code_of(range.module)?;
+        let (start, end) = (range.start.wrapping_add(code.bias), range.end.wrapping_add(code.bias));
+        let is_known = window != 0 && code.whole.0 <= start && end <= code.whole.1;
+        lost += usize::from(!is_known);
+        is_known.then_some(FunctionRange { start, end, window })
+    });
+    let full = recorder.tally.add_function_ranges(ranges);
+    header.lost_ranges.fetch_add((lost + full) as u32, Ordering::Relaxed);
 }
 
 /// Waits for the answer to a request. False: it did not come in time.
@@ -233,7 +300,9 @@ fn write_jump(at: u64, island: u64, original: &[u8; PLAN_ORIGINAL]) -> bool {
 /// Libraries went away: their islands with them.
 pub(crate) fn forget(recorder: &Recorder) {
     if wanted().is_some() {
-        island::forget(|address| recorder.modules.find(address).is_some());
+        let is_loaded = |address| recorder.modules.find(address).is_some();
+        island::forget(is_loaded);
+        recorder.tally.retain_function_ranges(is_loaded);
     }
 }
 
@@ -246,9 +315,43 @@ pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
 }
 
 /// A patched function was entered. `sp` points to its return address; `bp` is its caller's.
-pub(crate) extern "C" fn on_entry(id: u32, _sp: u64, _bp: u64) {
-    let Some(recorder) = recorder().or_else(decided) else { return };
-    let (Some(plan), Some(head)) = (recorder.plans.get(id), child::head()) else { return };
+///
+/// Vector registers: where everything is known the recorder calls no function of the C library.
+pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64) {
+    let caller = Caller { sp, bp };
+    match recorder().and_then(|recorder| Some((recorder, recorder.plans.get(id)?))) {
+        Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, caller),
+        _ => enter_slow(id, caller),
+    }
+}
+
+/// Whether an entry is one of many: its windows have their numbers, and the thread has its state.
+#[inline]
+fn is_known(plan: &Plan) -> bool {
+    let mut actions = plan.actions.iter().zip(&plan.windows).take_while(|(action, _)| **action != 0);
+    !local().thread.is_null() && actions.all(|(_, known)| known.load(Ordering::Relaxed) != 0)
+}
+
+#[cold]
+#[inline(never)]
+fn enter_slow(id: u32, caller: Caller) {
+    trampoline::keep_vectors(|| {
+        let Some(recorder) = recorder().or_else(decided) else { return };
+        if let Some(plan) = recorder.plans.get(id) {
+            // Not for the sake of a window alone, if the thread is inside already.
+            let local = local();
+            if let Some(idle) = local.enter(RECORDING) {
+                recorder.thread(local);
+                local.leave(idle);
+            }
+            enter(recorder, plan, caller);
+        }
+    });
+}
+
+#[inline]
+fn enter(recorder: &'static Recorder, plan: &Plan, caller: Caller) {
+    let Some(head) = child::head() else { return };
     plan.hits.fetch_add(1, Ordering::Relaxed);
     let local = local();
     let Some(idle) = local.enter(RECORDING) else {
@@ -256,10 +359,22 @@ pub(crate) extern "C" fn on_entry(id: u32, _sp: u64, _bp: u64) {
         return;
     };
     for (action, known) in plan.actions.iter().zip(&plan.windows) {
-        let name = name(head, action & ((1 << ACTION_KIND_SHIFT) - 1));
+        let name = || name(head, action & ((1 << ACTION_KIND_SHIFT) - 1));
         match action >> ACTION_KIND_SHIFT {
             ACTION_BEGIN => recorder.tally.window_begin_known(known, name),
             ACTION_END => recorder.tally.window_end_known(known, name),
+            ACTION_PAUSE => recorder.tally.window_pause_known(known, name),
+            ACTION_RESUME => recorder.tally.window_resume_known(known, name),
+            ACTION_CALL => {
+                let mut window = known.load(Ordering::Relaxed);
+                if window == 0 {
+                    window = recorder.tally.function_window(name());
+                    known.store(window, Ordering::Relaxed);
+                }
+                if window != 0 {
+                    called(recorder, local, window, caller);
+                }
+            }
             _ => break,
         }
     }

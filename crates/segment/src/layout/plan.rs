@@ -42,6 +42,13 @@ pub const ACTION_KIND_SHIFT: u32 = 16;
 pub const ACTION_BEGIN: u32 = 1;
 /// An entry closes it.
 pub const ACTION_END: u32 = 2;
+/// An entry that no other of the window's functions is above on the stack is one of the window that runs beneath them.
+pub const ACTION_CALL: u32 = 3;
+
+/// From an entry on nothing is recorded in a process window, until as many resumes as pauses came or it is closed.
+pub const ACTION_PAUSE: u32 = 4;
+/// Undoes one pause.
+pub const ACTION_RESUME: u32 = 5;
 
 /// [`PlanFixup::kind`]: the distance from the end of the instruction.
 pub const FIXUP_DISTANCE: u32 = 1;
@@ -76,6 +83,20 @@ pub struct PlanStep {
     pub pushed: u16,
     /// Reserved.
     pub reserved: u32,
+}
+
+/// Code of a function at which a window is defined, inlined copies included.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeRange {
+    /// Its first byte (SVMA).
+    pub start: u64,
+    /// One past its last.
+    pub end: u64,
+    /// The module: the number of its entry.
+    pub module: u32,
+    /// The window's name, an offset in [`FileHeader::names`](super::FileHeader::names).
+    pub window: u32,
 }
 
 /// What is to be done at one function's entry. The command writes all but what is said to be the recorder's.
@@ -113,4 +134,4 @@ pub struct Plan {
 }
 
 const _: () = assert!(size_of::<PlanFixup>() == 16 && size_of::<PlanStep>() == 16);
-const _: () = assert!(size_of::<Plan>() == 632);
+const _: () = assert!(size_of::<Plan>() == 632 && size_of::<CodeRange>() == 24);

@@ -114,6 +114,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         oracle: read_oracle(header),
         plans: super::plan::read(area, header.u32(offset_of!(AreaHeader, plans)), strings)?,
         plans_late: header.u32(offset_of!(AreaHeader, plans_late)),
+        lost_ranges: header.u32(offset_of!(AreaHeader, lost_ranges)),
         modules,
     }))
 }
@@ -197,6 +198,7 @@ fn read_window(entry: Bytes<'_>, name: Vec<u8>, kind: WindowKind) -> Window {
         crossed_ends: entry.u64(offset_of!(layout::Window, crossed_ends)),
         stray_ends: entry.u64(offset_of!(layout::Window, stray_ends)),
         ended_by_thread: entry.u64(offset_of!(layout::Window, ended_by_thread)),
+        stray_pauses: entry.u64(offset_of!(layout::Window, stray_pauses)),
         peak_bytes: entry.i64(offset_of!(layout::Window, peak_bytes)),
         recorders: entry.u32(offset_of!(layout::Window, recorders)),
         lost: lost.iter().fold(0, |sum, offset| sum.saturating_add(entry.u64(*offset))),
@@ -282,7 +284,9 @@ fn new_row(
     windows: &[Window],
 ) -> Row {
     let some = |number: u64| (number != 0).then_some(number);
-    let of_thread = windows.get(window).is_some_and(|window| window.kind == WindowKind::Thread);
+    let of_thread = windows
+        .get(window)
+        .is_some_and(|window| matches!(window.kind, WindowKind::Thread | WindowKind::Function));
     let (entries, first_entry, last_entry) = if of_thread {
         (some(sum.entries), None, some(sum.last_entry))
     } else {

@@ -11,9 +11,9 @@ use super::area::Strings;
 use super::source::{AreaSource, Bytes, Source};
 use super::{Error, Module, module};
 use crate::layout::{
-    self, AREA_BYTES, AREA_LIMIT, AreaHeader, FIRST_AREA, FileHeader, HEADER, MAGIC, PAGE, PLAN_ACTIONS,
-    PLAN_CODE, PLAN_FIXUPS, PLAN_LIMIT, PLAN_ORIGINAL, PLAN_STEPS, PLAN_WRITTEN, PLANS, PlanFixup, PlanStep,
-    STRING_LIMIT, STRINGS,
+    self, AREA_BYTES, AREA_LIMIT, AreaHeader, CodeRange, FIRST_AREA, FileHeader, HEADER, MAGIC, PAGE,
+    PLAN_ACTIONS, PLAN_CODE, PLAN_FIXUPS, PLAN_LIMIT, PLAN_ORIGINAL, PLAN_STEPS, PLAN_WRITTEN, PLANS,
+    PlanFixup, PlanStep, RANGE_LIMIT, RANGES, STRING_LIMIT, STRINGS,
 };
 
 /// What came of a plan.
@@ -36,12 +36,25 @@ pub struct Request {
     pub area: u32,
     /// The request's number.
     pub number: u32,
-    /// The loaded modules, each with the number of its entry.
+    /// The loaded modules, but for those of which a forked child has its parent's plans, each with the number of its entry.
     pub modules: Vec<(u32, Module)>,
     /// How many plans there are.
     pub plans: u32,
     /// How many there can be.
     pub plan_limit: u32,
+    /// How many ranges of code there are.
+    pub ranges: u32,
+    /// How many there can be.
+    pub range_limit: u32,
+}
+
+/// What answers a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What is to be written at entries, those of a module side by side.
+    pub plans: Vec<NewPlan>,
+    /// The code of functions beneath which a window is.
+    pub ranges: Vec<CodeRange>,
 }
 
 /// A plan for an entry.
@@ -144,13 +157,19 @@ fn request(source: Source<'_>, area_number: u32) -> Result<Option<Request>, Erro
     }
     let strings = Strings::new(area, header.u32(offset_of!(AreaHeader, strings)).min(STRING_LIMIT));
     let modules = module::read_numbered(area, header.u32(offset_of!(AreaHeader, modules)), strings)?;
+    let inherited = header.u32(offset_of!(AreaHeader, inherited_modules));
     let is_loaded = |module: &Module| module.unload_node == u32::MAX;
     Ok(Some(Request {
         area: area_number,
         number,
-        modules: modules.into_iter().filter(|(_, module)| is_loaded(module)).collect(),
+        modules: modules
+            .into_iter()
+            .filter(|(number, module)| *number >= inherited && is_loaded(module))
+            .collect(),
         plans: header.u32(offset_of!(AreaHeader, plans)).min(PLAN_LIMIT),
         plan_limit: header.u32(offset_of!(AreaHeader, plan_limit)).min(PLAN_LIMIT),
+        ranges: header.u32(offset_of!(AreaHeader, ranges)).min(RANGE_LIMIT),
+        range_limit: header.u32(offset_of!(AreaHeader, range_limit)).min(RANGE_LIMIT),
     }))
 }
 
@@ -168,23 +187,47 @@ pub fn see(file: &File, request: &Request) -> io::Result<()> {
     file.write_all_at(&request.number.to_le_bytes(), at)
 }
 
-/// Writes the plans that answer a request: how many, since there may be no more place. The word that the recorder waits
-/// at is written last and not woken: it lies at the offset that is returned, in the file.
+/// Answers a request. The word that the recorder waits at is written last and not woken: it lies at the offset that is
+/// returned, in the file. What has no place is left out.
 ///
 /// # Errors
 /// What the system says to a write.
-pub fn answer(file: &File, request: &Request, plans: &[NewPlan]) -> io::Result<(usize, u64)> {
+pub fn answer(file: &File, request: &Request, answer: &Answer) -> io::Result<u64> {
     let start = area_start(request.area);
     let room = request.plan_limit.saturating_sub(request.plans) as usize;
-    let fitting: Vec<&NewPlan> = plans.iter().take(room).collect();
+    let fitting: Vec<&NewPlan> = answer.plans.iter().take(room).collect();
     let bytes: Vec<u8> = fitting.iter().flat_map(|plan| plan.bytes()).collect();
     let first = u64::from(request.plans) * size_of::<layout::Plan>() as u64;
     file.write_all_at(&bytes, start + PLANS.offset + first)?;
     let count = request.plans + fitting.len() as u32;
     file.write_all_at(&count.to_le_bytes(), start + offset_of!(AreaHeader, plans) as u64)?;
+    let room = request.range_limit.saturating_sub(request.ranges) as usize;
+    let ranges: Vec<u8> = answer.ranges.iter().take(room).flat_map(range_bytes).collect();
+    let first = u64::from(request.ranges) * size_of::<CodeRange>() as u64;
+    file.write_all_at(&ranges, start + RANGES.offset + first)?;
+    let count = request.ranges + (ranges.len() / size_of::<CodeRange>()) as u32;
+    file.write_all_at(&count.to_le_bytes(), start + offset_of!(AreaHeader, ranges) as u64)?;
+    let lost = answer.ranges.len().saturating_sub(room) as u32;
+    if lost > 0 {
+        file.write_all_at(&lost.to_le_bytes(), start + offset_of!(AreaHeader, lost_ranges) as u64)?;
+    }
     let word = start + offset_of!(AreaHeader, plan_answers) as u64;
     file.write_all_at(&request.number.to_le_bytes(), word)?;
-    Ok((fitting.len(), word))
+    Ok(word)
+}
+
+fn range_bytes(range: &CodeRange) -> [u8; size_of::<CodeRange>()] {
+    let mut bytes = [0; size_of::<CodeRange>()];
+    let mut put = |at: usize, value: &[u8]| {
+        if let Some(place) = bytes.get_mut(at..at + value.len()) {
+            place.copy_from_slice(value);
+        }
+    };
+    put(offset_of!(CodeRange, start), &range.start.to_le_bytes());
+    put(offset_of!(CodeRange, end), &range.end.to_le_bytes());
+    put(offset_of!(CodeRange, module), &range.module.to_le_bytes());
+    put(offset_of!(CodeRange, window), &range.window.to_le_bytes());
+    bytes
 }
 
 /// What came of an area's plans.

@@ -47,6 +47,9 @@ rows! {
     "--repeat": repeat,
     "--follow-children": follow_children,
     "--window-at": window_at,
+    "--window-in": window_in,
+    "--window-pause": window_pause,
+    "--window-resume": window_resume,
     "--no-lifetimes": no_lifetimes,
     "--segment-dir": segment_dir,
     "--output": output,
@@ -362,6 +365,24 @@ fn window_at(bench: &Bench) {
     record(bench, &["--window-at", "no_such..thing"], &demo).expect(4).says(&["no_such"]);
     let at = ["--window-at", "parse=heaptally_demo::parse .. heaptally_demo::describe"];
     assert!(record(bench, &at, &demo).output.contains("window \"parse\""));
+}
+
+fn window_pause(bench: &Bench) {
+    record(bench, &["--window-pause", "w=parse"], &bench.demo()).expect(4).says(&["--window-at"]);
+}
+
+fn window_resume(bench: &Bench) {
+    record(bench, &["--window-resume", "w=parse"], &bench.demo()).expect(4).says(&["--window-at"]);
+}
+
+fn window_in(bench: &Bench) {
+    let demo = bench.demo();
+    record(bench, &["--window-in", "no_such_thing"], &demo).expect(4).says(&["no_such_thing"]);
+    assert!(
+        record(bench, &["--window-in", "parse=heaptally_demo::parse"], &demo)
+            .output
+            .contains("window \"parse\"")
+    );
 }
 
 fn no_lifetimes(bench: &Bench) {

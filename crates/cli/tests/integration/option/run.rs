@@ -11,6 +11,9 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--save-baseline", check: save_baseline },
     Row { command: "run", option: "--window", check: window },
     Row { command: "run", option: "--window-at", check: window_at },
+    Row { command: "run", option: "--window-in", check: window_in },
+    Row { command: "run", option: "--window-pause", check: window_pause },
+    Row { command: "run", option: "--window-resume", check: window_resume },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
@@ -61,6 +64,42 @@ fn window_at(bench: &Bench) {
     assert_eq!(report["windows"].as_array().map(Vec::len), Some(1));
     assert_eq!(report["windows"][0]["name"], "asked");
     bench.call(&["run", "--window-at", "one", "true"]).expect(125).says(&["BEGIN..END"]);
+}
+
+/// How many allocations the window between two functions of the demo has.
+fn paused(bench: &Bench, options: &[&str]) -> u64 {
+    let demo = bench.demo();
+    let at =
+        ["run", "-o", "paused.pb.gz", "--window-at", "w=heaptally_demo::parse .. heaptally_demo::describe"];
+    bench.output(&[&at[..], options, &[&demo]].concat());
+    bench.sandbox.json("paused.pb.gz")["windows"][0]["counts"]["allocations"].as_u64().unwrap()
+}
+
+fn window_pause(bench: &Bench) {
+    assert!(paused(bench, &[]) > 0);
+    assert_eq!(paused(bench, &["--window-pause", "w=heaptally_demo::parse"]), 0);
+    bench.call(&["run", "--window-pause", "parse", "true"]).expect(125).says(&["NAME=FUNCTION"]);
+    bench.call(&["run", "--window-pause", "w=parse", "true"]).expect(125).says(&["--window-at"]);
+}
+
+fn window_resume(bench: &Bench) {
+    let demo = bench.demo();
+    let at = ["run", "--window-at", "w=heaptally_demo::parse .. heaptally_demo::describe"];
+    let call = bench.call(&[&at[..], &["--window-resume", "w=heaptally_demo::parse", &demo]].concat());
+    call.expect(0).says(&["not paused"]);
+    bench.call(&["run", "--window-resume", "w=parse", "true"]).expect(125).says(&["--window-at"]);
+}
+
+fn window_in(bench: &Bench) {
+    let demo = bench.demo();
+    bench.output(&["run", "-o", "in.pb.gz", "--window-in", "asked=heaptally_demo::describe", &demo]);
+    let report = bench.sandbox.json("in.pb.gz");
+    assert_eq!(report["windows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        (&report["windows"][0]["name"], &report["windows"][0]["kind"]),
+        (&"asked".into(), &"function".into())
+    );
+    bench.call(&["run", "--window-in", "re:(", "true"]).expect(125).says(&["regex"]);
 }
 
 fn follow_children(bench: &Bench) {
