@@ -117,6 +117,8 @@ pub struct Diff<'p> {
     pub unpaired: [Vec<WindowView<'p>>; 2],
     /// What may make numbers differ although the program is the same.
     pub conditions: Vec<Condition>,
+    /// How many stacks the windows of either side have that are compared, whatever the selection leaves of them.
+    pub recorded_stacks: u64,
     keys: key::Keys,
     fold_recursion: bool,
 }
@@ -249,6 +251,11 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
     let sites = profiles.map(|profile| CallSites::new(profile, &options.rules));
     let keys = key::Keys::new(profiles, [&sites[0], &sites[1]], options);
     let views = [0, 1].map(|side| View::new(profiles[side], &options.selection, &sites[side], options.sort));
+    let recorded = |view: &WindowView<'_>| {
+        view.rows.len() as u64 + view.left_out.not_under_stacks + view.left_out.filtered_stacks
+    };
+    let compared = views.iter().flat_map(|view| &view.windows).filter(|view| !view.in_background);
+    let recorded_stacks = compared.map(recorded).sum();
     let fits = [0, 1].map(|side| {
         let patterns = &options.stack;
         (!patterns.is_empty()).then(|| crate::view::stacks_with(profiles[side], patterns, &sites[side]))
@@ -266,6 +273,7 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         windows,
         unpaired,
         conditions: condition::conditions(profiles),
+        recorded_stacks,
         keys,
         fold_recursion: options.fold_recursion,
     }
@@ -277,6 +285,16 @@ impl<'p> Diff<'p> {
     pub fn differs(&self) -> bool {
         self.windows.iter().any(|window| !window.is_in_background() && !window.entries.is_empty())
             || self.unpaired.iter().flatten().any(|window| !window.in_background)
+    }
+
+    /// How many stacks of either side are compared, those of windows that one side alone has included; in the background:
+    /// how many of windows that are not compared.
+    pub fn stacks(&self, in_background: bool) -> usize {
+        let of_pairs = |pairs: &[Pair]| pairs.iter().flat_map(|pair| &pair.rows).map(Vec::len).sum::<usize>();
+        let paired = self.windows.iter().filter(|window| window.is_in_background() == in_background);
+        let unpaired = self.unpaired.iter().flatten().filter(|view| view.in_background == in_background);
+        paired.map(|window| of_pairs(&window.pairs)).sum::<usize>()
+            + unpaired.map(|view| view.rows.len()).sum::<usize>()
     }
 
     /// What reads the stacks of a side as they were compared.
