@@ -1,11 +1,12 @@
-//! What two recordings were made with: what differs may change counts although the program is the same.
+//! What two recordings were made with, and what is wrong with them: what differs may change counts although the program
+//! is the same.
 
 use std::collections::BTreeSet;
 
 use crate::frame::file_name;
 use crate::model::{Capture, Profile};
 
-/// Something that is not the same on both sides.
+/// Something that is not the same on both sides, or not as it should be on either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// What.
@@ -33,7 +34,8 @@ pub enum What {
     Lifetimes,
     /// How allocations were sampled.
     Sampling,
-    /// How many allocations were lost, or have a stack that was cut.
+    /// How many allocations were lost, or have a stack that was cut. Also where both sides lost as many: they need not be
+    /// the same ones.
     Incomplete,
 }
 
@@ -69,7 +71,7 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
             What::Sampling,
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),
         ),
-        unlike(What::Incomplete, profiles.map(incomplete)),
+        incomplete_sides(profiles),
     ]
     .into_iter()
     .flatten()
@@ -84,10 +86,15 @@ fn allocators(profile: &Profile) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
+fn incomplete_sides(profiles: [&Profile; 2]) -> Option<Condition> {
+    let values = profiles.map(incomplete);
+    let has_lost = profiles.iter().any(|profile| profile.lost_allocations() > 0);
+    (has_lost || values[0] != values[1]).then_some(Condition { what: What::Incomplete, values })
+}
+
 /// Allocations whose stacks are not known, or not whole; in words.
 fn incomplete(profile: &Profile) -> String {
-    let losses = &profile.losses;
-    let lost = losses.allocations();
+    let lost = profile.lost_allocations();
     let cut = profile
         .rows
         .iter()

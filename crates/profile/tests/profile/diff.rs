@@ -105,7 +105,10 @@ proptest! {
     fn nothing_differs_from_itself(profile in arbitrary::profile()) {
         let diff = compare(&profile, &profile);
         prop_assert!(!diff.differs(), "{:?}", entries(&diff));
-        prop_assert_eq!(&diff.conditions, &[]);
+        // What is wrong with a recording is told though the other one is as bad.
+        for condition in &diff.conditions {
+            prop_assert_eq!(&condition.values[0], &condition.values[1]);
+        }
     }
 
     #[test]
