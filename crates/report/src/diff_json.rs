@@ -123,6 +123,7 @@ impl<'a> ConditionReport<'a> {
             What::Lifetimes => "lifetimes",
             What::Sampling => "sampling",
             What::Incomplete => "incomplete",
+            What::Ending => "ending",
         };
         let [base, change] = &condition.values;
         Self { what, base, change }

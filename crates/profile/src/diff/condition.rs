@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::frame::file_name;
-use crate::model::{Capture, Profile};
+use crate::model::{Capture, Environment, Profile};
 
 /// Something that is not the same on both sides, or not as it should be on either.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum What {
     /// How many allocations were lost, or have a stack that was cut. Also where both sides lost as many: they need not be
     /// the same ones.
     Incomplete,
+    /// How the program ended, where it did not end with 0: a run that failed may not have done all of its work.
+    Ending,
 }
 
 impl What {
@@ -44,7 +46,7 @@ impl What {
     pub fn is_of_place(self) -> bool {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
-            Self::Recorder | Self::Lifetimes | Self::Sampling | Self::Incomplete => false,
+            Self::Recorder | Self::Lifetimes | Self::Sampling | Self::Incomplete | Self::Ending => false,
         }
     }
 }
@@ -72,6 +74,7 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),
         ),
         incomplete_sides(profiles),
+        endings(environments),
     ]
     .into_iter()
     .flatten()
@@ -84,6 +87,18 @@ fn allocators(profile: &Profile) -> String {
     let names: BTreeSet<&str> =
         of_images.map(|image| file_name(&image.allocator)).filter(|name| !name.is_empty()).collect();
     names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// How the programs ended, where one did not end well.
+fn endings(environments: [&Environment; 2]) -> Option<Condition> {
+    let has_failed = environments.iter().any(|of| of.exit_code.is_some_and(|code| code != 0));
+    let ending = |of: &Environment| match of.exit_code {
+        None => "unknown".to_owned(),
+        // NOTE: a program may also end with such a code by itself; a profile keeps the code alone.
+        Some(code @ 129..=192) => format!("{code} (signal {})", code - 128),
+        Some(code) => code.to_string(),
+    };
+    has_failed.then(|| Condition { what: What::Ending, values: environments.map(ending) })
 }
 
 fn incomplete_sides(profiles: [&Profile; 2]) -> Option<Condition> {

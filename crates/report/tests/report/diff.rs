@@ -79,6 +79,35 @@ fn windows_and_conditions_of_one_side() {
     ));
 }
 
+/// The notes of a diff whose sides were changed.
+fn notes(edit: impl FnOnce(&mut [Profile; 2])) -> Vec<String> {
+    let mut sides = sides();
+    edit(&mut sides);
+    let diff = diff(&sides[0], &sides[1], &DiffOptions::default());
+    let text = text(&diff, &Options::default(), Show::Entries);
+    text.lines().filter_map(|line| line.strip_prefix("note: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_side_that_failed_is_named_with_its_exit_code() {
+    let endings = |codes: [Option<i32>; 2]| {
+        notes(|sides| {
+            for (side, code) in sides.iter_mut().zip(codes) {
+                side.environment.exit_code = code;
+            }
+        })
+    };
+    let failed = "a program failed, and may not have done all of its work: exit code";
+    assert_eq!(endings([Some(0), Some(0)]), [""; 0]);
+    assert_eq!(endings([None, Some(0)]), [""; 0]);
+    assert_eq!(endings([Some(0), Some(3)]), [format!("{failed} 0 in the base, 3 in the change")]);
+    assert_eq!(
+        endings([Some(139), None]),
+        [format!("{failed} 139 (signal 11) in the base, unknown in the change")]
+    );
+    assert_eq!(endings([Some(1), Some(1)]), [format!("{failed} 1 in the base, 1 in the change")]);
+}
+
 #[test]
 fn lines_fit_a_terminal() {
     for width in [40, 60, 80, 120] {

@@ -253,6 +253,11 @@ pub fn words(condition: &Condition) -> String {
         }
         What::Sampling => "other sampling",
         What::Incomplete => "allocations without a whole stack",
+        What::Ending => {
+            return format!(
+                "a program failed, and may not have done all of its work: exit code {base} in the base, {change} in the change"
+            );
+        }
     };
     format!("{what}: {base} in the base, {change} in the change")
 }
