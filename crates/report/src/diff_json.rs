@@ -124,6 +124,7 @@ impl<'a> ConditionReport<'a> {
             What::Sampling => "sampling",
             What::Incomplete => "incomplete",
             What::Ending => "ending",
+            What::Windows => "windows",
         };
         let [base, change] = &condition.values;
         Self { what, base, change }

@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::frame::file_name;
-use crate::model::{Capture, Environment, Profile};
+use crate::model::{Capture, Environment, Metric, Profile, WindowKind};
+
+/// So many windows are named.
+const MOST_WINDOWS: usize = 5;
 
 /// Something that is not the same on both sides, or not as it should be on either.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub enum What {
     Incomplete,
     /// How the program ended, where it did not end with 0: a run that failed may not have done all of its work.
     Ending,
+    /// The windows that the program opened, where the other side's format knows none: these are allocations of the whole
+    /// run.
+    Windows,
 }
 
 impl What {
@@ -46,7 +52,8 @@ impl What {
     pub fn is_of_place(self) -> bool {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
-            Self::Recorder | Self::Lifetimes | Self::Sampling | Self::Incomplete | Self::Ending => false,
+            Self::Recorder | Self::Lifetimes | Self::Sampling => false,
+            Self::Incomplete | Self::Ending | Self::Windows => false,
         }
     }
 }
@@ -75,6 +82,7 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
         ),
         incomplete_sides(profiles),
         endings(environments),
+        windows(profiles),
     ]
     .into_iter()
     .flatten()
@@ -99,6 +107,27 @@ fn endings(environments: [&Environment; 2]) -> Option<Condition> {
         Some(code) => code.to_string(),
     };
     has_failed.then(|| Condition { what: What::Ending, values: environments.map(ending) })
+}
+
+/// The windows of the one side that knows them.
+fn windows(profiles: [&Profile; 2]) -> Option<Condition> {
+    let names = |profile: &Profile| {
+        let opened = profile.windows.iter().filter(|window| window.kind != WindowKind::Automatic);
+        let mut names: Vec<String> = opened.map(|window| format!("\"{}\"", window.name)).collect();
+        if names.len() > MOST_WINDOWS {
+            let more = names.len() - MOST_WINDOWS;
+            names.truncate(MOST_WINDOWS);
+            names.push(format!("{more} more"));
+        }
+        match profile.environment.knows(Metric::Windows) {
+            false => "none".to_owned(),
+            true => names.join(", "),
+        }
+    };
+    let knows = profiles.map(|profile| profile.environment.knows(Metric::Windows));
+    let values = profiles.map(names);
+    let is_mixed = knows[0] != knows[1] && values.iter().all(|value| !value.is_empty());
+    is_mixed.then_some(Condition { what: What::Windows, values })
 }
 
 fn incomplete_sides(profiles: [&Profile; 2]) -> Option<Condition> {

@@ -1,7 +1,7 @@
 //! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
 
 use heaptally_profile::diff::{DiffOptions, diff};
-use heaptally_profile::model::{Counts, Profile};
+use heaptally_profile::model::{Counts, Metric, Profile, WindowKind};
 use heaptally_profile::view::Sort;
 use heaptally_report::diff_folded::diff_folded;
 use heaptally_report::diff_json::diff_json;
@@ -106,6 +106,27 @@ fn a_side_that_failed_is_named_with_its_exit_code() {
         [format!("{failed} 139 (signal 11) in the base, unknown in the change")]
     );
     assert_eq!(endings([Some(1), Some(1)]), [format!("{failed} 1 in the base, 1 in the change")]);
+}
+
+#[test]
+fn windows_against_a_file_that_knows_none_are_told() {
+    let forget = |side: &mut Profile| {
+        side.environment.unknown.insert(Metric::Windows);
+        side.windows[0].name = "process".into();
+        side.windows[0].kind = WindowKind::Automatic;
+    };
+    let found = notes(|sides| forget(&mut sides[1]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("windows of the base: \"parse\", of the change: none; "), "{found:?}");
+    let found = notes(|sides| forget(&mut sides[0]));
+    assert!(found[0].starts_with("windows of the base: none, of the change: \"parse\"; "), "{found:?}");
+    // Two such files go together, and so does a recording without a window.
+    assert_eq!(notes(|sides| sides.iter_mut().for_each(forget)), [""; 0]);
+    let none = notes(|sides| {
+        sides.iter_mut().for_each(forget);
+        sides[0].environment.unknown.clear();
+    });
+    assert_eq!(none, [""; 0]);
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub fn text(diff: &Diff<'_>, options: &Options, show: Show) -> String {
         }
         page.line(&format!("  {}", pairing(window)));
     }
-    unpaired(&mut page, diff);
+    unpaired(&mut page, diff, sides.has_bytes());
     page.text()
 }
 
@@ -218,15 +218,19 @@ fn pairing(window: &WindowDiff<'_>) -> String {
     line
 }
 
-fn unpaired(page: &mut Page, diff: &Diff<'_>) {
+fn unpaired(page: &mut Page, diff: &Diff<'_>, has_bytes: bool) {
     let told = |side: usize, name: &str| -> Vec<String> {
         let windows = diff.unpaired[side].iter().filter(|window| !window.in_background);
         let line = |view: &WindowView<'_>| {
             format!(
-                "\"{}\" in the {name} only: {}, {} B",
+                "\"{}\" in the {name} only: {}, {}",
                 escape(&view.window.name),
                 counted(view.counts.allocations, "allocation", "allocations"),
-                count(view.counts.bytes)
+                if has_bytes {
+                    format!("{} B", count(view.counts.bytes))
+                } else {
+                    "bytes unknown".to_owned()
+                }
             )
         };
         windows.map(line).collect()
@@ -253,6 +257,12 @@ pub fn words(condition: &Condition) -> String {
         }
         What::Sampling => "other sampling",
         What::Incomplete => "allocations without a whole stack",
+        What::Windows => {
+            return format!(
+                "windows of the base: {base}, of the change: {change}; a file without windows is of the whole run, so its \
+                 stacks are new or gone: record both with heaptally, or both with the other tool"
+            );
+        }
         What::Ending => {
             return format!(
                 "a program failed, and may not have done all of its work: exit code {base} in the base, {change} in the change"
