@@ -212,6 +212,7 @@ impl<'a> WindowReport<'a> {
 #[derive(Serialize)]
 struct PairingReport {
     unchanged: u64,
+    one_off: u64,
     equal: u64,
     library: u64,
     inlining: u64,
@@ -227,6 +228,7 @@ impl PairingReport {
         // Without `..`: a new way to pair must be told here.
         let Pairing {
             unchanged,
+            one_off,
             equal,
             library,
             inlining,
@@ -236,7 +238,18 @@ impl PairingReport {
             change_only,
             unstable,
         } = *pairing;
-        Self { unchanged, equal, library, inlining, renamed, other_site, base_only, change_only, unstable }
+        Self {
+            unchanged,
+            one_off,
+            equal,
+            library,
+            inlining,
+            renamed,
+            other_site,
+            base_only,
+            change_only,
+            unstable,
+        }
     }
 }
 

@@ -12,10 +12,11 @@
 //! compared. What is not equal is paired by resemblance; the files of this module tell how.
 //!
 //! **Numbers** are compared per iteration, exactly. A row that differs between the runs of one profile counts as changed
-//! only where no run of one side had what a run of the other had.
+//! only where no run of one side had what a run of the other had. What each side does once is no difference where they have
+//! other numbers of iterations, though it is less per iteration then.
 //!
 //! **Entries** are call sites whose stacks changed. Their differences add up to the difference of the windows, but for what
-//! is unstable. The order is total: entries whose difference something else cancels (a function that was renamed, a call
+//! is unstable, and for what is done once. The order is total: entries whose difference something else cancels (a function that was renamed, a call
 //! site that is reached on other ways) stand last; before that the greatest difference per
 //! iteration stands first, of allocations, then of bytes (or the other way round, as [`Sort`] says); then what the
 //! window's total did too; then names.
@@ -132,6 +133,9 @@ pub struct WindowDiff<'p> {
     pub pairs: Vec<Pair>,
     /// The sum of the pairs, by side.
     pub counts: [Counts; 2],
+    /// What of that each side has once, whatever its iterations ([`is_one_off`](Self::is_one_off)): its allocations and
+    /// bytes are the same on both.
+    pub one_off: Counts,
     /// What changed.
     pub entries: Vec<Entry>,
     /// How many stacks were paired how.
@@ -172,6 +176,8 @@ pub enum How {
 pub struct Pairing {
     /// Stacks that differ in nothing that is compared, and have the same counts.
     pub unchanged: u64,
+    /// Of these, those that each side has once, whatever its iterations, which differ.
+    pub one_off: u64,
     /// Of all stacks, those with equal frames.
     pub equal: u64,
     /// … that differ in frames of libraries.
@@ -320,6 +326,14 @@ impl<'p> WindowDiff<'p> {
         let views = [&self.views[0], &self.views[1]];
         let iterations = rate::iterations(views[0].window) as f64 * rate::iterations(views[1].window) as f64;
         rate::difference(counts, views) as f64 / iterations
+    }
+
+    /// Whether a pair is of what each side does once, though the sides have other numbers of iterations. That is no
+    /// difference, unless its call site has another name.
+    pub fn is_one_off(&self, pair: &Pair) -> bool {
+        let counts = pair.counts.map(|counts| [counts.allocations, counts.bytes]);
+        pair.how != How::OtherSite
+            && rate::is_one_off(self.views.each_ref(), [&pair.rows[0], &pair.rows[1]], counts)
     }
 
     /// Whether allocations of an entry grew (1), shrank (-1) or stayed (0).

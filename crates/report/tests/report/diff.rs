@@ -130,6 +130,24 @@ fn windows_against_a_file_that_knows_none_are_told() {
 }
 
 #[test]
+fn both_numbers_of_iterations_are_told_where_they_differ() {
+    let side = |iterations: u64| {
+        profile(iterations, &[(iterations * 2, iterations * 16, "f main"), (1, 64, "set_up main")])
+    };
+    let (base, change) = (side(100), side(1000));
+    let diff = diff(&base, &change, &DiffOptions::default());
+    let text = |show| text(&diff, &Options::default(), show);
+    let entries = text(Show::Entries);
+    assert!(entries.starts_with("no difference: 2 stacks in 1 window\n"), "{entries}");
+    let head = "window \"parse\"   100 → 1,000 iterations   2.01 → 2.00 allocs/iter (no change but for what is done once)";
+    assert!(entries.contains(head), "{entries}");
+    assert!(entries.contains("(once in all on both sides, whatever the iterations: 1)"), "{entries}");
+    assert!(!text(Show::Tree).contains("set_up"));
+    // The same number is not told.
+    assert!(!of(&Options::default(), Show::Entries).contains("iterations"));
+}
+
+#[test]
 fn lines_fit_a_terminal() {
     for width in [40, 60, 80, 120] {
         let text = of(&Options { width: Some(width), ..Options::default() }, Show::Entries);

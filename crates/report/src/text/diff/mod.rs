@@ -165,6 +165,14 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
     if let Some(image) = view.image.filter(|_| sides.diff.profiles[1].images.len() > 1) {
         name.push_str(&format!(" of {}", escape(&image.label)));
     }
+    let iterations = window.views.each_ref().map(|view| view.window.iterations);
+    if iterations[0] != iterations[1] {
+        name.push_str(&format!(
+            "   {} → {}",
+            count(iterations[0]),
+            counted(iterations[1], "iteration", "iterations")
+        ));
+    }
     let part = |what: fn(&Counts) -> u64, unit: &str, is_bytes: bool| {
         let counts = [0, 1].map(|side| what(&window.counts[side]));
         let [base, change] = [Side::Base, Side::Change]
@@ -172,6 +180,10 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
         let unit = numbers.unit(unit);
         if window.sign(counts) == 0 {
             return format!("{change} {unit} (no change)");
+        }
+        let once = what(&window.one_off);
+        if once > 0 && window.sign(counts.map(|count| count.saturating_sub(once))) == 0 {
+            return format!("{base} → {change} {unit} (no change but for what is done once)");
         }
         let percent = match window.per_iteration(Side::Base, counts[0]) {
             base if base > 0.0 => format!(", {:+.1} %", window.delta(counts) / base * 100.0),
@@ -208,6 +220,9 @@ fn pairing(window: &WindowDiff<'_>) -> String {
         if stacks > 0 {
             notes.push(format!("in the {side} only: {}", count(stacks)));
         }
+    }
+    if pairing.one_off > 0 {
+        notes.push(format!("once in all on both sides, whatever the iterations: {}", count(pairing.one_off)));
     }
     if pairing.unstable > 0 {
         notes.push(format!("within what runs differ by: {}", count(pairing.unstable)));

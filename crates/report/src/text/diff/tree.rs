@@ -34,7 +34,9 @@ struct Node {
 pub(super) fn tree(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'_>) {
     let mut nodes = vec![Node::default()];
     let mut known: FxHashMap<(usize, String), usize> = FxHashMap::default();
-    let ways = window.pairs.iter().flat_map(|pair| ways(pair).into_iter().map(move |way| (pair, way)));
+    // What is done once is no difference, and is not carried up as one.
+    let pairs = window.pairs.iter().filter(|pair| !window.is_one_off(pair));
+    let ways = pairs.flat_map(|pair| ways(pair).into_iter().map(move |way| (pair, way)));
     for (pair, (side, counts)) in ways {
         let mut at = 0;
         add(&mut nodes[0].counts, &counts);
