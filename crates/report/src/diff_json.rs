@@ -43,7 +43,7 @@ pub fn diff_json(diff: &Diff<'_>, options: &Options) -> String {
         differs: diff.differs(),
         base: Recording::of(diff.profiles[0]),
         change: Recording::of(diff.profiles[1]),
-        selection: SelectionReport::of(&options.selection),
+        selection: SelectionReport::of(&options.selection, &diff.stack),
         conditions: diff.conditions.iter().map(ConditionReport::of).collect(),
         windows,
         unpaired: unpaired.collect(),
@@ -90,16 +90,18 @@ struct SelectionReport<'a> {
     filter: Vec<&'a str>,
     exclude: Vec<&'a str>,
     root: Vec<&'a str>,
+    stack: Vec<&'a str>,
 }
 
 impl<'a> SelectionReport<'a> {
-    fn of(selection: &'a Selection) -> Self {
+    fn of(selection: &'a Selection, stack: &'a [String]) -> Self {
         Self {
             windows: &selection.windows,
             under: selection.under.iter().map(|pattern| pattern.as_str()).collect(),
             filter: selection.filter.iter().map(|pattern| pattern.as_str()).collect(),
             exclude: selection.exclude.iter().map(|pattern| pattern.as_str()).collect(),
             root: selection.root.iter().map(|pattern| pattern.as_str()).collect(),
+            stack: stack.iter().map(String::as_str).collect(),
         }
     }
 }

@@ -118,6 +118,8 @@ pub struct Diff<'p> {
     pub unpaired: [Vec<WindowView<'p>>; 2],
     /// What may make numbers differ although the program is the same.
     pub conditions: Vec<Condition>,
+    /// The patterns of which one has to fit a stack of a pair ([`DiffOptions::stack`]), as they were given.
+    pub stack: Vec<String>,
     /// How many stacks the windows of either side have that are compared, whatever the selection leaves of them.
     pub recorded_stacks: u64,
     keys: key::Keys,
@@ -279,6 +281,7 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         windows,
         unpaired,
         conditions: condition::conditions(profiles),
+        stack: options.stack.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
         recorded_stacks,
         keys,
         fold_recursion: options.fold_recursion,

@@ -8,6 +8,7 @@ use heaptally_report::diff_json::diff_json;
 use heaptally_report::diff_markdown::{MOST_BYTES, diff_markdown};
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{Options, json::json};
+use regex::Regex;
 use serde_json::Value;
 
 use crate::fixture::{everything, profile};
@@ -219,6 +220,27 @@ fn folded_stacks_have_both_numbers() {
     assert!(bytes.contains("main;parse;table::grow;malloc 160000 320000\n"), "{bytes}");
 }
 
+/// Every allocation of either side is in the folded stacks: renamed ones below either name, and windows of one side.
+#[test]
+fn folded_stacks_hold_what_one_side_alone_has() {
+    let [base, mut change] = sides();
+    let folded = |base: &Profile, change: &Profile| {
+        let folded = diff_folded(&diff(base, change, &DiffOptions::default()), &Options::default());
+        let sum = |column: usize| -> u64 {
+            folded.lines().map(|line| line.rsplit(' ').nth(column).unwrap().parse::<u64>().unwrap()).sum()
+        };
+        assert_eq!([sum(1), sum(0)], [77_000, 73_000], "{folded}");
+        folded
+    };
+    let renamed = folded(&base, &change);
+    assert!(renamed.contains("main;parse;old_name;alloc::vec::Vec<T>::push;malloc 20000 0\n"), "{renamed}");
+    assert!(renamed.contains("main;parse;new_name;alloc::vec::Vec<T>::push;malloc 0 20000\n"), "{renamed}");
+    change.windows[0].name = "other; one".into();
+    let windows = folded(&base, &change);
+    assert!(windows.contains("parse;main;parse;gone;malloc 5000 0\n"), "{windows}");
+    assert!(windows.contains("other: one;main;parse;table::grow;malloc 0 10000\n"), "{windows}");
+}
+
 fn report(base: &Profile, change: &Profile) -> Value {
     let json = diff_json(&diff(base, change, &DiffOptions::default()), &Options::default());
     serde_json::from_str(&json).expect("the diff is JSON")
@@ -257,6 +279,18 @@ fn what_json_says() {
     let site = &report["frames"][entries[1]["call_site"].as_u64().unwrap() as usize];
     assert_eq!(site["function"], "parser::name");
     assert_eq!(entries[4]["counterpart"], 3);
+}
+
+#[test]
+fn json_says_which_stacks_were_asked_for() {
+    let [base, change] = sides();
+    let stack = vec![Regex::new("^gone$").expect("a pattern")];
+    let options = DiffOptions { stack, ..DiffOptions::default() };
+    let json = diff_json(&diff(&base, &change, &options), &Options::default());
+    let json: Value = serde_json::from_str(&json).expect("the diff is JSON");
+    assert_eq!(json["selection"]["stack"], serde_json::json!(["^gone$"]));
+    assert_eq!(json["windows"][0]["allocations"]["base"], 5_000);
+    assert_eq!(report(&base, &change)["selection"]["stack"], serde_json::json!([]));
 }
 
 #[test]
