@@ -59,7 +59,7 @@ pub(crate) struct Diff {
     /// How many lines to print of each window; 0: all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Sum up what changed by fewer allocations per iteration.
+    /// Sum up what changed by fewer allocations per iteration; in a tree a caller stays for what it calls.
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     min: f64,
     /// Show every frame, on a line of its own; nothing is folded.

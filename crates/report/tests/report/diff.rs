@@ -54,6 +54,32 @@ fn differences_are_carried_up() {
     insta::assert_snapshot!(of(&Options::default(), Show::Tree));
 }
 
+/// A caller stays for what it calls: `main` and `parse` change by 4 only.
+#[test]
+fn a_tree_leaves_out_what_is_below_the_least() {
+    let tree = |min| of(&Options { min, ..Options::default() }, Show::Tree);
+    let has = |tree: &str| {
+        ["main", "parse", "new_name", "old_name", "gone"].map(|name| tree.contains(&format!("  {name}\n")))
+    };
+    assert_eq!(has(&tree(0.0)), [true; 5]);
+    let of_ten = tree(10.0);
+    assert_eq!(has(&of_ten), [true, true, true, true, false], "{of_ten}");
+    // gone, parser::header and parser::name, table::grow, whose number is as before.
+    assert!(of_ten.contains("  4 more functions changed below --min\n"), "{of_ten}");
+    let none = tree(1000.0);
+    assert!(
+        !none.contains("base allocs") && none.contains("  8 more functions changed below --min\n"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_tree_of_nothing_has_no_heading() {
+    let [base, _] = sides();
+    let tree = text(&diff(&base, &base, &DiffOptions::default()), &Options::default(), Show::Tree);
+    assert!(tree.starts_with("no difference") && !tree.contains("base allocs"), "{tree}");
+}
+
 #[test]
 fn pairs_are_explained() {
     insta::assert_snapshot!(of(&Options::default(), Show::Pairing));
