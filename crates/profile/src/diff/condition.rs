@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::frame::file_name;
+use crate::call_site::CallSites;
+use crate::frame::{Frame, file_name, frame_at};
 use crate::model::{Capture, Environment, Metric, Profile, WindowKind};
 
 /// So many windows are named.
@@ -45,6 +46,8 @@ pub enum What {
     /// The windows that the program opened, where the other side's format knows none: these are allocations of the whole
     /// run.
     Windows,
+    /// That no call site has a name, on neither side: the programs were stripped.
+    Nameless,
 }
 
 impl What {
@@ -53,13 +56,13 @@ impl What {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
             Self::Recorder | Self::Lifetimes | Self::Sampling => false,
-            Self::Incomplete | Self::Ending | Self::Windows => false,
+            Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless => false,
         }
     }
 }
 
 /// What differs, in a fixed order. What one side does not know is not compared.
-pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
+pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Vec<Condition> {
     let environments = profiles.map(|profile| &profile.environment);
     let known = |what: What, values: [String; 2]| {
         let is_unlike = values.iter().all(|value| !value.is_empty()) && values[0] != values[1];
@@ -83,6 +86,7 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
         incomplete_sides(profiles),
         endings(environments),
         windows(profiles),
+        nameless(profiles, sites),
     ]
     .into_iter()
     .flatten()
@@ -128,6 +132,28 @@ fn windows(profiles: [&Profile; 2]) -> Option<Condition> {
     let values = profiles.map(names);
     let is_mixed = knows[0] != knows[1] && values.iter().all(|value| !value.is_empty());
     is_mixed.then_some(Condition { what: What::Windows, values })
+}
+
+/// Both sides without a name at any call site.
+fn nameless(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Option<Condition> {
+    let is_nameless = |side: usize| {
+        let profile = profiles[side];
+        let mut found = profile.rows.iter().filter_map(|row| sites[side].of(row.stack)).peekable();
+        found.peek().is_some()
+            && found.all(|(location, line)| {
+                frame_at(profile, location, line).is_some_and(|frame| !has_name(&frame))
+            })
+    };
+    let value = || "no call site has a name".to_owned();
+    (is_nameless(0) && is_nameless(1)).then(|| Condition { what: What::Nameless, values: [value(), value()] })
+}
+
+/// Whether a frame has a name, and not only the place where its function starts: `libfoo.so+0x1234`.
+fn has_name(frame: &Frame<'_>) -> bool {
+    let Some(name) = frame.name() else { return false };
+    let module = frame.module.map_or("", |module| file_name(&module.path));
+    let start = name.strip_prefix(module).and_then(|name| name.strip_prefix("+0x"));
+    start.is_none_or(|digits| digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 fn incomplete_sides(profiles: [&Profile; 2]) -> Option<Condition> {

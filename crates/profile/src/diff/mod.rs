@@ -280,7 +280,7 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         profiles,
         windows,
         unpaired,
-        conditions: condition::conditions(profiles),
+        conditions: condition::conditions(profiles, [&sites[0], &sites[1]]),
         stack: options.stack.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
         recorded_stacks,
         keys,

@@ -1,7 +1,7 @@
 //! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
 
 use heaptally_profile::diff::{DiffOptions, diff};
-use heaptally_profile::model::{Counts, Metric, Profile, WindowKind};
+use heaptally_profile::model::{Counts, FrameKind, Metric, Profile, WindowKind};
 use heaptally_profile::view::Sort;
 use heaptally_report::diff_folded::diff_folded;
 use heaptally_report::diff_json::diff_json;
@@ -172,6 +172,26 @@ fn both_numbers_of_iterations_are_told_where_they_differ() {
     assert!(!text(Show::Tree).contains("set_up"));
     // The same number is not told.
     assert!(!of(&Options::default(), Show::Entries).contains("iterations"));
+}
+
+#[test]
+fn stripped_sides_are_told_once() {
+    let strip = |side: &mut Profile| {
+        for (at, function) in side.functions.iter_mut().enumerate().filter(|(_, of)| of.name != "malloc") {
+            function.name = format!("bench+{at:#x}");
+            function.file = String::new();
+        }
+    };
+    let found = notes(|sides| sides.iter_mut().for_each(strip));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("no call site of either side has a name (stripped)"), "{found:?}");
+    assert!(found[0].contains("built with -g"), "{found:?}");
+    assert_eq!(notes(|sides| strip(&mut sides[0])), [""; 0], "one side has names");
+    // Without lines no function is known at all, not even where it starts.
+    let bare = |side: &mut Profile| {
+        side.locations.iter_mut().filter(|of| of.kind == FrameKind::Return).for_each(|of| of.lines.clear());
+    };
+    assert_eq!(notes(|sides| sides.iter_mut().for_each(bare)).len(), 1);
 }
 
 #[test]

@@ -278,6 +278,11 @@ pub fn words(condition: &Condition) -> String {
                  stacks are new or gone: record both with heaptally, or both with the other tool"
             );
         }
+        What::Nameless => {
+            return "no call site of either side has a name (stripped), so functions are told apart by where they start, which \
+                    another build moves: record programs with their symbols, best built with -g"
+                .to_owned();
+        }
         What::Ending => {
             return format!(
                 "a program failed, and may not have done all of its work: exit code {base} in the base, {change} in the change"
