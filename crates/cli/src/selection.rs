@@ -85,6 +85,17 @@ impl SelectionArgs {
         Err(Failure::new(UNREADABLE, lines.join("\n")))
     }
 
+    /// The patterns for stacks, with their options.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = (&'static str, &Regex)> {
+        let options = [
+            ("--under", &self.under),
+            ("--filter", &self.filter),
+            ("--root", &self.root),
+            ("--exclude", &self.exclude),
+        ];
+        options.into_iter().flat_map(|(option, patterns)| patterns.iter().map(move |of| (option, of)))
+    }
+
     /// The embedded rules and those of the user's files.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let mut rules = Rules::embedded().clone();

@@ -129,6 +129,13 @@ pub struct SumMismatch {
 }
 
 impl Profile {
+    /// How many allocations were not recorded. Those whose window is known are counted there, too, and in files of other
+    /// tools there alone.
+    pub fn lost_allocations(&self) -> u64 {
+        let of_windows = self.windows.iter().fold(0_u64, |sum, window| sum.saturating_add(window.lost));
+        self.losses.allocations().max(of_windows)
+    }
+
     /// The sum of the rows of each window, by [`WindowId`].
     pub fn window_counts(&self) -> Vec<Counts> {
         let mut sums = vec![Counts::default(); self.windows.len()];
@@ -282,6 +289,17 @@ mod tests {
         profile.threads[0].lives = u64::MAX;
         profile.threads.push(ThreadLife { lives: 2, ..ThreadLife::default() });
         assert_eq!(profile.check_sums(), []);
+    }
+
+    #[test]
+    fn what_a_window_lost_is_not_counted_twice() {
+        let mut profile = profile(2, 20, ThreadTotal::default());
+        profile.losses.reentrant = 3;
+        profile.windows[0].lost = 2;
+        assert_eq!(profile.lost_allocations(), 3);
+        // Another tool's file tells of its only window.
+        profile.losses.reentrant = 0;
+        assert_eq!(profile.lost_allocations(), 2);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub fn diff_json(diff: &Diff<'_>, options: &Options) -> String {
         differs: diff.differs(),
         base: Recording::of(diff.profiles[0]),
         change: Recording::of(diff.profiles[1]),
-        selection: SelectionReport::of(&options.selection),
+        selection: SelectionReport::of(&options.selection, &diff.stack),
         conditions: diff.conditions.iter().map(ConditionReport::of).collect(),
         windows,
         unpaired: unpaired.collect(),
@@ -90,16 +90,18 @@ struct SelectionReport<'a> {
     filter: Vec<&'a str>,
     exclude: Vec<&'a str>,
     root: Vec<&'a str>,
+    stack: Vec<&'a str>,
 }
 
 impl<'a> SelectionReport<'a> {
-    fn of(selection: &'a Selection) -> Self {
+    fn of(selection: &'a Selection, stack: &'a [String]) -> Self {
         Self {
             windows: &selection.windows,
             under: selection.under.iter().map(|pattern| pattern.as_str()).collect(),
             filter: selection.filter.iter().map(|pattern| pattern.as_str()).collect(),
             exclude: selection.exclude.iter().map(|pattern| pattern.as_str()).collect(),
             root: selection.root.iter().map(|pattern| pattern.as_str()).collect(),
+            stack: stack.iter().map(String::as_str).collect(),
         }
     }
 }
@@ -123,6 +125,9 @@ impl<'a> ConditionReport<'a> {
             What::Lifetimes => "lifetimes",
             What::Sampling => "sampling",
             What::Incomplete => "incomplete",
+            What::Ending => "ending",
+            What::Windows => "windows",
+            What::Nameless => "nameless",
         };
         let [base, change] = &condition.values;
         Self { what, base, change }
@@ -210,6 +215,7 @@ impl<'a> WindowReport<'a> {
 #[derive(Serialize)]
 struct PairingReport {
     unchanged: u64,
+    one_off: u64,
     equal: u64,
     library: u64,
     inlining: u64,
@@ -225,6 +231,7 @@ impl PairingReport {
         // Without `..`: a new way to pair must be told here.
         let Pairing {
             unchanged,
+            one_off,
             equal,
             library,
             inlining,
@@ -234,7 +241,18 @@ impl PairingReport {
             change_only,
             unstable,
         } = *pairing;
-        Self { unchanged, equal, library, inlining, renamed, other_site, base_only, change_only, unstable }
+        Self {
+            unchanged,
+            one_off,
+            equal,
+            library,
+            inlining,
+            renamed,
+            other_site,
+            base_only,
+            change_only,
+            unstable,
+        }
     }
 }
 

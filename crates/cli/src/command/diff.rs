@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use heaptally_profile::diff::{DiffOptions, diff};
+use heaptally_profile::diff::{Diff as Comparison, DiffOptions, diff};
 use heaptally_profile::merge::make_comparable;
 use heaptally_profile::view::Sort;
 use heaptally_report::text::diff::{Show, text};
@@ -17,6 +17,7 @@ use crate::baseline::{require_same, resolve_file};
 use crate::command::report::read;
 use crate::config::settings;
 use crate::exit::{Failure, REGRESSION, UNREADABLE};
+use crate::function::near::nearest_names;
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project, regex};
 use crate::terminal::{color, print, width};
@@ -37,6 +38,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Only stacks with a frame that fits in the base or in the change. Other than by --filter, stacks are paired before.
+    /// Exit with 4 if no stack of either does: then nothing was compared.
     #[arg(long, value_name = "REGEX", value_parser = regex, help_heading = "Which stacks")]
     stack: Vec<Regex>,
     /// A recursion is the same however deep it is.
@@ -57,7 +59,7 @@ pub(crate) struct Diff {
     /// How many lines to print of each window; 0: all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Sum up what changed by fewer allocations per iteration.
+    /// Sum up what changed by fewer allocations per iteration; in a tree a caller stays for what it calls.
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     min: f64,
     /// Show every frame, on a line of its own; nothing is folded.
@@ -130,6 +132,7 @@ impl Diff {
             fold_generics: self.fold_generics,
         };
         let diff = diff(&base, &change, &diff_options);
+        self.require_stacks(&diff)?;
         if self.same_environment {
             require_same(&diff.conditions)?;
         }
@@ -167,8 +170,52 @@ impl Diff {
         Ok(if self.exit_code && differs { REGRESSION } else { 0 })
     }
 
+    /// Refuses patterns that no stack fits: nothing was compared then, and nothing differs.
+    fn require_stacks(&self, diff: &Comparison<'_>) -> Result<(), Failure> {
+        let own = self.stack.iter().map(|pattern| ("--stack", pattern));
+        let patterns: Vec<(&str, &Regex)> = own.chain(self.selection.patterns()).collect();
+        if patterns.is_empty() || diff.recorded_stacks == 0 || diff.stacks(false) > 0 {
+            return Ok(());
+        }
+        let words: Vec<String> =
+            patterns.iter().map(|(option, pattern)| quote(format!("{option} {pattern}"))).collect();
+        let mut message = format!(
+            "nothing was compared: no stack of {} or {} fits {}\n",
+            quote(&self.base),
+            quote(&self.change),
+            words.join(", ")
+        );
+        let functions = diff.profiles.iter().flat_map(|profile| &profile.functions);
+        let near: Vec<String> = patterns
+            .iter()
+            .filter(|(option, _)| *option != "--exclude")
+            .flat_map(|(_, pattern)| nearest_names(&literal(pattern), functions.clone().map(|of| &of.name)))
+            .map(quote)
+            .collect();
+        if diff.stacks(true) > 0 {
+            message.push_str(
+                "stacks of a window do that is not compared unless it is asked for: --window process",
+            );
+        } else if near.is_empty() {
+            message.push_str(
+                "no function has a name that is like it; `heaptally report --by function` lists them",
+            );
+        } else {
+            message.push_str(&format!("functions with names like it: {}", near.join(", ")));
+        }
+        if self.exit_code && !self.stack.is_empty() {
+            message.push_str("\nto look for a commit that added a stack, compare with a profile that has it");
+        }
+        Err(Failure::new(UNREADABLE, message))
+    }
+
     fn refuse(&self, error: &heaptally_profile::Error) -> Failure {
         let (base, change) = (quote(&self.base), quote(&self.change));
         Failure::new(UNREADABLE, format!("cannot compare {change} with {base}: {error}"))
     }
+}
+
+/// What a pattern says without its marks.
+fn literal(pattern: &Regex) -> String {
+    pattern.as_str().replace("\\b", "").replace(['^', '$', '\\'], "").replace(".*", "")
 }

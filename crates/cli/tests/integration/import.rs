@@ -87,6 +87,24 @@ fn what_a_tool_did_not_measure_is_neither_sorted_nor_compared() {
     }
 }
 
+/// `heaptrack_print` lists a part of its calls: the rest is lost to a comparison.
+#[test]
+fn what_a_file_does_not_list_is_told_on_both_sides() {
+    let (print, recording) = (fixture("heaptrack_print_whole.txt.gz"), fixture("heaptrack.zst"));
+    let text = "MOST CALLS TO ALLOCATION FUNCTIONS\n10 calls to allocation functions with 1K peak consumption from\n  one\n    at /p.c:1\n    in /p\n\ncalls to allocation functions: 909 (1/s)\n";
+    let sandbox = Sandbox::new();
+    sandbox.write("part.txt", text, 0o644);
+    let diff = |base: &str, change: &str| sandbox.call(["diff", base, change]).expect(0).output.clone();
+    let note = "note: allocations without a whole stack: ";
+    assert!(diff("part.txt", &print).contains(&format!("{note}899 lost in the base, none in the change\n")));
+    assert!(diff(&print, "part.txt").contains(&format!("{note}none in the base, 899 lost in the change\n")));
+    assert!(
+        diff("part.txt", "part.txt")
+            .contains(&format!("{note}899 lost in the base, 899 lost in the change\n"))
+    );
+    assert!(!diff(&print, &recording).contains(note));
+}
+
 #[test]
 fn damage_is_told_with_the_file_and_the_line() {
     let sandbox = Sandbox::new();

@@ -39,7 +39,12 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
             verdict.notes.push(Note::NotInChange { window: view.window.name.clone() });
         }
         for condition in &diff.conditions {
-            let is_environment = !matches!(condition.what, What::Incomplete);
+            let is_environment =
+                !matches!(condition.what, What::Incomplete | What::Ending | What::Windows | What::Nameless);
+            // A run that failed is told as such already, unless it is accepted.
+            if condition.what == What::Ending && !options.accepts_failed {
+                continue;
+            }
             if options.needs_same_environment && is_environment {
                 let why = Why::Environment(condition.clone());
                 verdict.unmeasured.push(Unmeasured { side: Side::Change, window: None, why });

@@ -118,10 +118,7 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
 
 /// What is missing of a profile's events. Whose window they were of is not known of all that were lost.
 pub(super) fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unmeasured> {
-    let losses = &profile.losses;
-    let lost = losses.allocations();
-    let of_windows = profile.windows.iter().fold(0_u64, |sum, window| sum.saturating_add(window.lost));
-    let lost = lost.max(of_windows);
+    let lost = profile.lost_allocations();
     let recorded = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.counts.allocations));
     let accepted = limits.lost.unwrap_or(Rate::ZERO);
     let of = recorded.saturating_add(lost);

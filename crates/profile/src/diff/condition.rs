@@ -1,11 +1,16 @@
-//! What two recordings were made with: what differs may change counts although the program is the same.
+//! What two recordings were made with, and what is wrong with them: what differs may change counts although the program
+//! is the same.
 
 use std::collections::BTreeSet;
 
-use crate::frame::file_name;
-use crate::model::{Capture, Profile};
+use crate::call_site::CallSites;
+use crate::frame::{Frame, file_name, frame_at};
+use crate::model::{Capture, Environment, Metric, Profile, WindowKind};
 
-/// Something that is not the same on both sides.
+/// So many windows are named.
+const MOST_WINDOWS: usize = 5;
+
+/// Something that is not the same on both sides, or not as it should be on either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// What.
@@ -33,8 +38,16 @@ pub enum What {
     Lifetimes,
     /// How allocations were sampled.
     Sampling,
-    /// How many allocations were lost, or have a stack that was cut.
+    /// How many allocations were lost, or have a stack that was cut. Also where both sides lost as many: they need not be
+    /// the same ones.
     Incomplete,
+    /// How the program ended, where it did not end with 0: a run that failed may not have done all of its work.
+    Ending,
+    /// The windows that the program opened, where the other side's format knows none: these are allocations of the whole
+    /// run.
+    Windows,
+    /// That no call site has a name, on neither side: the programs were stripped.
+    Nameless,
 }
 
 impl What {
@@ -42,13 +55,14 @@ impl What {
     pub fn is_of_place(self) -> bool {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
-            Self::Recorder | Self::Lifetimes | Self::Sampling | Self::Incomplete => false,
+            Self::Recorder | Self::Lifetimes | Self::Sampling => false,
+            Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless => false,
         }
     }
 }
 
 /// What differs, in a fixed order. What one side does not know is not compared.
-pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
+pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Vec<Condition> {
     let environments = profiles.map(|profile| &profile.environment);
     let known = |what: What, values: [String; 2]| {
         let is_unlike = values.iter().all(|value| !value.is_empty()) && values[0] != values[1];
@@ -69,7 +83,10 @@ pub(super) fn conditions(profiles: [&Profile; 2]) -> Vec<Condition> {
             What::Sampling,
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),
         ),
-        unlike(What::Incomplete, profiles.map(incomplete)),
+        incomplete_sides(profiles),
+        endings(environments),
+        windows(profiles),
+        nameless(profiles, sites),
     ]
     .into_iter()
     .flatten()
@@ -84,10 +101,70 @@ fn allocators(profile: &Profile) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
+/// How the programs ended, where one did not end well.
+fn endings(environments: [&Environment; 2]) -> Option<Condition> {
+    let has_failed = environments.iter().any(|of| of.exit_code.is_some_and(|code| code != 0));
+    let ending = |of: &Environment| match of.exit_code {
+        None => "unknown".to_owned(),
+        // NOTE: a program may also end with such a code by itself; a profile keeps the code alone.
+        Some(code @ 129..=192) => format!("{code} (signal {})", code - 128),
+        Some(code) => code.to_string(),
+    };
+    has_failed.then(|| Condition { what: What::Ending, values: environments.map(ending) })
+}
+
+/// The windows of the one side that knows them.
+fn windows(profiles: [&Profile; 2]) -> Option<Condition> {
+    let names = |profile: &Profile| {
+        let opened = profile.windows.iter().filter(|window| window.kind != WindowKind::Automatic);
+        let mut names: Vec<String> = opened.map(|window| format!("\"{}\"", window.name)).collect();
+        if names.len() > MOST_WINDOWS {
+            let more = names.len() - MOST_WINDOWS;
+            names.truncate(MOST_WINDOWS);
+            names.push(format!("{more} more"));
+        }
+        match profile.environment.knows(Metric::Windows) {
+            false => "none".to_owned(),
+            true => names.join(", "),
+        }
+    };
+    let knows = profiles.map(|profile| profile.environment.knows(Metric::Windows));
+    let values = profiles.map(names);
+    let is_mixed = knows[0] != knows[1] && values.iter().all(|value| !value.is_empty());
+    is_mixed.then_some(Condition { what: What::Windows, values })
+}
+
+/// Both sides without a name at any call site.
+fn nameless(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Option<Condition> {
+    let is_nameless = |side: usize| {
+        let profile = profiles[side];
+        let mut found = profile.rows.iter().filter_map(|row| sites[side].of(row.stack)).peekable();
+        found.peek().is_some()
+            && found.all(|(location, line)| {
+                frame_at(profile, location, line).is_some_and(|frame| !has_name(&frame))
+            })
+    };
+    let value = || "no call site has a name".to_owned();
+    (is_nameless(0) && is_nameless(1)).then(|| Condition { what: What::Nameless, values: [value(), value()] })
+}
+
+/// Whether a frame has a name, and not only the place where its function starts: `libfoo.so+0x1234`.
+fn has_name(frame: &Frame<'_>) -> bool {
+    let Some(name) = frame.name() else { return false };
+    let module = frame.module.map_or("", |module| file_name(&module.path));
+    let start = name.strip_prefix(module).and_then(|name| name.strip_prefix("+0x"));
+    start.is_none_or(|digits| digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+fn incomplete_sides(profiles: [&Profile; 2]) -> Option<Condition> {
+    let values = profiles.map(incomplete);
+    let has_lost = profiles.iter().any(|profile| profile.lost_allocations() > 0);
+    (has_lost || values[0] != values[1]).then_some(Condition { what: What::Incomplete, values })
+}
+
 /// Allocations whose stacks are not known, or not whole; in words.
 fn incomplete(profile: &Profile) -> String {
-    let losses = &profile.losses;
-    let lost = losses.allocations();
+    let lost = profile.lost_allocations();
     let cut = profile
         .rows
         .iter()

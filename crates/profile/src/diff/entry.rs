@@ -7,7 +7,7 @@ use super::alignment::ALIKE;
 use super::key::Key;
 use super::line::{LineChange, LineCounts, line_changes};
 use super::pairing::Sides;
-use super::rate::{compare, difference, iterations};
+use super::rate::{compare, difference, is_once, is_one_off, iterations};
 use super::stack::{Entry as AllocationFunction, Shape, site};
 use super::{Entry, How, Kind, Pair, Side, parting};
 use crate::model::{Counts, Row};
@@ -87,6 +87,10 @@ impl<'a> Maker<'a, '_> {
         for (at, pair) in self.pairs.iter().enumerate() {
             let counts = pair.counts.map(|counts| [counts.allocations, counts.bytes]);
             let rows = [&pair.rows[0][..], &pair.rows[1][..]];
+            if pair.how != How::OtherSite && is_one_off(self.sides.views, rows, counts) {
+                unchanged += rows[1].len() as u64;
+                continue;
+            }
             let ([allocations, bytes], is_noise) = compare(self.sides.views, rows, counts);
             let sign = if allocations == 0 { bytes } else { allocations };
             if sign == 0 && (is_noise || pair.how != How::OtherSite) {
@@ -211,14 +215,8 @@ impl<'a> Maker<'a, '_> {
 
     /// Whether it allocated in one of many iterations.
     fn is_once(&self, draft: &Draft, side: usize) -> bool {
-        let window = self.sides.views[side].window;
-        let allocations = draft.counts[side].allocations;
-        let in_one_entry = if window.entries > 1 {
-            self.rows(draft, side).all(|(_, row)| row.entries == Some(1))
-        } else {
-            allocations.saturating_mul(10) <= iterations(window)
-        };
-        allocations > 0 && allocations < iterations(window) && in_one_entry
+        let rows = self.rows(draft, side).map(|(_, row)| row);
+        is_once(self.sides.views[side].window, rows, draft.counts[side].allocations)
     }
 
     /// Whether it allocated in each iteration, as far as can be known.

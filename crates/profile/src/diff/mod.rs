@@ -12,10 +12,11 @@
 //! compared. What is not equal is paired by resemblance; the files of this module tell how.
 //!
 //! **Numbers** are compared per iteration, exactly. A row that differs between the runs of one profile counts as changed
-//! only where no run of one side had what a run of the other had.
+//! only where no run of one side had what a run of the other had. What each side does once is no difference where they have
+//! other numbers of iterations, though it is less per iteration then.
 //!
 //! **Entries** are call sites whose stacks changed. Their differences add up to the difference of the windows, but for what
-//! is unstable. The order is total: entries whose difference something else cancels (a function that was renamed, a call
+//! is unstable, and for what is done once. The order is total: entries whose difference something else cancels (a function that was renamed, a call
 //! site that is reached on other ways) stand last; before that the greatest difference per
 //! iteration stands first, of allocations, then of bytes (or the other way round, as [`Sort`] says); then what the
 //! window's total did too; then names.
@@ -117,6 +118,10 @@ pub struct Diff<'p> {
     pub unpaired: [Vec<WindowView<'p>>; 2],
     /// What may make numbers differ although the program is the same.
     pub conditions: Vec<Condition>,
+    /// The patterns of which one has to fit a stack of a pair ([`DiffOptions::stack`]), as they were given.
+    pub stack: Vec<String>,
+    /// How many stacks the windows of either side have that are compared, whatever the selection leaves of them.
+    pub recorded_stacks: u64,
     keys: key::Keys,
     fold_recursion: bool,
 }
@@ -130,6 +135,9 @@ pub struct WindowDiff<'p> {
     pub pairs: Vec<Pair>,
     /// The sum of the pairs, by side.
     pub counts: [Counts; 2],
+    /// What of that each side has once, whatever its iterations ([`is_one_off`](Self::is_one_off)): its allocations and
+    /// bytes are the same on both.
+    pub one_off: Counts,
     /// What changed.
     pub entries: Vec<Entry>,
     /// How many stacks were paired how.
@@ -170,6 +178,8 @@ pub enum How {
 pub struct Pairing {
     /// Stacks that differ in nothing that is compared, and have the same counts.
     pub unchanged: u64,
+    /// Of these, those that each side has once, whatever its iterations, which differ.
+    pub one_off: u64,
     /// Of all stacks, those with equal frames.
     pub equal: u64,
     /// … that differ in frames of libraries.
@@ -249,6 +259,11 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
     let sites = profiles.map(|profile| CallSites::new(profile, &options.rules));
     let keys = key::Keys::new(profiles, [&sites[0], &sites[1]], options);
     let views = [0, 1].map(|side| View::new(profiles[side], &options.selection, &sites[side], options.sort));
+    let recorded = |view: &WindowView<'_>| {
+        view.rows.len() as u64 + view.left_out.not_under_stacks + view.left_out.filtered_stacks
+    };
+    let compared = views.iter().flat_map(|view| &view.windows).filter(|view| !view.in_background);
+    let recorded_stacks = compared.map(recorded).sum();
     let fits = [0, 1].map(|side| {
         let patterns = &options.stack;
         (!patterns.is_empty()).then(|| crate::view::stacks_with(profiles[side], patterns, &sites[side]))
@@ -265,7 +280,9 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         profiles,
         windows,
         unpaired,
-        conditions: condition::conditions(profiles),
+        conditions: condition::conditions(profiles, [&sites[0], &sites[1]]),
+        stack: options.stack.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
+        recorded_stacks,
         keys,
         fold_recursion: options.fold_recursion,
     }
@@ -277,6 +294,16 @@ impl<'p> Diff<'p> {
     pub fn differs(&self) -> bool {
         self.windows.iter().any(|window| !window.is_in_background() && !window.entries.is_empty())
             || self.unpaired.iter().flatten().any(|window| !window.in_background)
+    }
+
+    /// How many stacks of either side are compared, those of windows that one side alone has included; in the background:
+    /// how many of windows that are not compared.
+    pub fn stacks(&self, in_background: bool) -> usize {
+        let of_pairs = |pairs: &[Pair]| pairs.iter().flat_map(|pair| &pair.rows).map(Vec::len).sum::<usize>();
+        let paired = self.windows.iter().filter(|window| window.is_in_background() == in_background);
+        let unpaired = self.unpaired.iter().flatten().filter(|view| view.in_background == in_background);
+        paired.map(|window| of_pairs(&window.pairs)).sum::<usize>()
+            + unpaired.map(|view| view.rows.len()).sum::<usize>()
     }
 
     /// What reads the stacks of a side as they were compared.
@@ -302,6 +329,14 @@ impl<'p> WindowDiff<'p> {
         let views = [&self.views[0], &self.views[1]];
         let iterations = rate::iterations(views[0].window) as f64 * rate::iterations(views[1].window) as f64;
         rate::difference(counts, views) as f64 / iterations
+    }
+
+    /// Whether a pair is of what each side does once, though the sides have other numbers of iterations. That is no
+    /// difference, unless its call site has another name.
+    pub fn is_one_off(&self, pair: &Pair) -> bool {
+        let counts = pair.counts.map(|counts| [counts.allocations, counts.bytes]);
+        pair.how != How::OtherSite
+            && rate::is_one_off(self.views.each_ref(), [&pair.rows[0], &pair.rows[1]], counts)
     }
 
     /// Whether allocations of an entry grew (1), shrank (-1) or stayed (0).

@@ -1,6 +1,6 @@
 //! Counts of two windows, compared exactly.
 
-use crate::model::{RepeatValue, Window};
+use crate::model::{RepeatValue, Row, Window};
 use crate::view::{RowView, WindowView};
 
 /// What a window's counts are divided by, at least 1.
@@ -14,6 +14,41 @@ pub(super) fn difference(counts: [u64; 2], views: [&WindowView<'_>; 2]) -> i128 
         i128::try_from(u128::from(count) * u128::from(iterations(other.window))).unwrap_or(i128::MAX)
     };
     times(counts[1], views[0]).saturating_sub(times(counts[0], views[1]))
+}
+
+/// Whether allocations are of what a run does once, and not in each iteration: in one entry of their window or, where
+/// there is only one, at most one in ten iterations.
+pub(super) fn is_once<'r>(
+    window: &Window,
+    mut rows: impl Iterator<Item = &'r Row>,
+    allocations: u64,
+) -> bool {
+    let runs = runs(window);
+    let in_one_entry = if window.entries > runs {
+        rows.all(|row| row.entries.is_some_and(|entries| (1..=runs).contains(&entries)))
+    } else {
+        allocations.saturating_mul(10) <= iterations(window)
+    };
+    allocations > 0 && allocations < iterations(window) && in_one_entry
+}
+
+/// Whether rows differ per iteration only because the sides have other numbers of iterations: what each run does once, as
+/// much on both sides.
+pub(super) fn is_one_off(views: [&WindowView<'_>; 2], rows: [&[usize]; 2], counts: [[u64; 2]; 2]) -> bool {
+    let windows = views.map(|view| view.window);
+    let is_once_on = |side: usize| {
+        let rows = rows[side].iter().filter_map(|&row| views[side].rows.get(row)).map(|row| &*row.row);
+        is_once(windows[side], rows, counts[side][0])
+    };
+    counts[0] == counts[1]
+        && iterations(windows[0]) != iterations(windows[1])
+        && runs(windows[0]) == runs(windows[1])
+        && (0..2).all(is_once_on)
+}
+
+/// How many runs a window's numbers are the sum of.
+fn runs(window: &Window) -> u64 {
+    window.iterations_per_repeat.len().max(1) as u64
 }
 
 /// The least and the greatest per iteration over the runs of a profile: allocations, then bytes. `None` where the profile

@@ -70,9 +70,16 @@ impl<'p> WindowDiff<'p> {
             pairs.iter().for_each(|pair| sum.add(&pair.counts[side]));
         }
         let (entries, unchanged, unstable) = entries(sides, &pairs, options.sort);
-        let mut pairing = Pairing { unchanged, unstable, ..pairing(&pairs) };
-        pairing.unstable = unstable;
-        Self { views, pairs, counts, entries, pairing }
+        let pairing = Pairing { unchanged, unstable, ..pairing(&pairs) };
+        let mut window = Self { views, pairs, counts, one_off: Counts::default(), entries, pairing };
+        for at in 0..window.pairs.len() {
+            let pair = &window.pairs[at];
+            if window.is_one_off(pair) {
+                window.one_off.add(&pair.counts[0]);
+                window.pairing.one_off += pair.rows[1].len() as u64;
+            }
+        }
+        window
     }
 }
 

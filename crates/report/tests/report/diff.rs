@@ -1,13 +1,14 @@
 //! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
 
 use heaptally_profile::diff::{DiffOptions, diff};
-use heaptally_profile::model::{Counts, Profile};
+use heaptally_profile::model::{Counts, FrameKind, Metric, Profile, WindowKind};
 use heaptally_profile::view::Sort;
 use heaptally_report::diff_folded::diff_folded;
 use heaptally_report::diff_json::diff_json;
 use heaptally_report::diff_markdown::{MOST_BYTES, diff_markdown};
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{Options, json::json};
+use regex::Regex;
 use serde_json::Value;
 
 use crate::fixture::{everything, profile};
@@ -53,6 +54,32 @@ fn differences_are_carried_up() {
     insta::assert_snapshot!(of(&Options::default(), Show::Tree));
 }
 
+/// A caller stays for what it calls: `main` and `parse` change by 4 only.
+#[test]
+fn a_tree_leaves_out_what_is_below_the_least() {
+    let tree = |min| of(&Options { min, ..Options::default() }, Show::Tree);
+    let has = |tree: &str| {
+        ["main", "parse", "new_name", "old_name", "gone"].map(|name| tree.contains(&format!("  {name}\n")))
+    };
+    assert_eq!(has(&tree(0.0)), [true; 5]);
+    let of_ten = tree(10.0);
+    assert_eq!(has(&of_ten), [true, true, true, true, false], "{of_ten}");
+    // gone, parser::header and parser::name, table::grow, whose number is as before.
+    assert!(of_ten.contains("  4 more functions changed below --min\n"), "{of_ten}");
+    let none = tree(1000.0);
+    assert!(
+        !none.contains("base allocs") && none.contains("  8 more functions changed below --min\n"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_tree_of_nothing_has_no_heading() {
+    let [base, _] = sides();
+    let tree = text(&diff(&base, &base, &DiffOptions::default()), &Options::default(), Show::Tree);
+    assert!(tree.starts_with("no difference") && !tree.contains("base allocs"), "{tree}");
+}
+
 #[test]
 fn pairs_are_explained() {
     insta::assert_snapshot!(of(&Options::default(), Show::Pairing));
@@ -77,6 +104,94 @@ fn windows_and_conditions_of_one_side() {
         &Options::default(),
         Show::Entries
     ));
+}
+
+/// The notes of a diff whose sides were changed.
+fn notes(edit: impl FnOnce(&mut [Profile; 2])) -> Vec<String> {
+    let mut sides = sides();
+    edit(&mut sides);
+    let diff = diff(&sides[0], &sides[1], &DiffOptions::default());
+    let text = text(&diff, &Options::default(), Show::Entries);
+    text.lines().filter_map(|line| line.strip_prefix("note: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_side_that_failed_is_named_with_its_exit_code() {
+    let endings = |codes: [Option<i32>; 2]| {
+        notes(|sides| {
+            for (side, code) in sides.iter_mut().zip(codes) {
+                side.environment.exit_code = code;
+            }
+        })
+    };
+    let failed = "a program failed, and may not have done all of its work: exit code";
+    assert_eq!(endings([Some(0), Some(0)]), [""; 0]);
+    assert_eq!(endings([None, Some(0)]), [""; 0]);
+    assert_eq!(endings([Some(0), Some(3)]), [format!("{failed} 0 in the base, 3 in the change")]);
+    assert_eq!(
+        endings([Some(139), None]),
+        [format!("{failed} 139 (signal 11) in the base, unknown in the change")]
+    );
+    assert_eq!(endings([Some(1), Some(1)]), [format!("{failed} 1 in the base, 1 in the change")]);
+}
+
+#[test]
+fn windows_against_a_file_that_knows_none_are_told() {
+    let forget = |side: &mut Profile| {
+        side.environment.unknown.insert(Metric::Windows);
+        side.windows[0].name = "process".into();
+        side.windows[0].kind = WindowKind::Automatic;
+    };
+    let found = notes(|sides| forget(&mut sides[1]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("windows of the base: \"parse\", of the change: none; "), "{found:?}");
+    let found = notes(|sides| forget(&mut sides[0]));
+    assert!(found[0].starts_with("windows of the base: none, of the change: \"parse\"; "), "{found:?}");
+    // Two such files go together, and so does a recording without a window.
+    assert_eq!(notes(|sides| sides.iter_mut().for_each(forget)), [""; 0]);
+    let none = notes(|sides| {
+        sides.iter_mut().for_each(forget);
+        sides[0].environment.unknown.clear();
+    });
+    assert_eq!(none, [""; 0]);
+}
+
+#[test]
+fn both_numbers_of_iterations_are_told_where_they_differ() {
+    let side = |iterations: u64| {
+        profile(iterations, &[(iterations * 2, iterations * 16, "f main"), (1, 64, "set_up main")])
+    };
+    let (base, change) = (side(100), side(1000));
+    let diff = diff(&base, &change, &DiffOptions::default());
+    let text = |show| text(&diff, &Options::default(), show);
+    let entries = text(Show::Entries);
+    assert!(entries.starts_with("no difference: 2 stacks in 1 window\n"), "{entries}");
+    let head = "window \"parse\"   100 → 1,000 iterations   2.01 → 2.00 allocs/iter (no change but for what is done once)";
+    assert!(entries.contains(head), "{entries}");
+    assert!(entries.contains("(once in all on both sides, whatever the iterations: 1)"), "{entries}");
+    assert!(!text(Show::Tree).contains("set_up"));
+    // The same number is not told.
+    assert!(!of(&Options::default(), Show::Entries).contains("iterations"));
+}
+
+#[test]
+fn stripped_sides_are_told_once() {
+    let strip = |side: &mut Profile| {
+        for (at, function) in side.functions.iter_mut().enumerate().filter(|(_, of)| of.name != "malloc") {
+            function.name = format!("bench+{at:#x}");
+            function.file = String::new();
+        }
+    };
+    let found = notes(|sides| sides.iter_mut().for_each(strip));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("no call site of either side has a name (stripped)"), "{found:?}");
+    assert!(found[0].contains("built with -g"), "{found:?}");
+    assert_eq!(notes(|sides| strip(&mut sides[0])), [""; 0], "one side has names");
+    // Without lines no function is known at all, not even where it starts.
+    let bare = |side: &mut Profile| {
+        side.locations.iter_mut().filter(|of| of.kind == FrameKind::Return).for_each(|of| of.lines.clear());
+    };
+    assert_eq!(notes(|sides| sides.iter_mut().for_each(bare)).len(), 1);
 }
 
 #[test]
@@ -151,6 +266,27 @@ fn folded_stacks_have_both_numbers() {
     assert!(bytes.contains("main;parse;table::grow;malloc 160000 320000\n"), "{bytes}");
 }
 
+/// Every allocation of either side is in the folded stacks: renamed ones below either name, and windows of one side.
+#[test]
+fn folded_stacks_hold_what_one_side_alone_has() {
+    let [base, mut change] = sides();
+    let folded = |base: &Profile, change: &Profile| {
+        let folded = diff_folded(&diff(base, change, &DiffOptions::default()), &Options::default());
+        let sum = |column: usize| -> u64 {
+            folded.lines().map(|line| line.rsplit(' ').nth(column).unwrap().parse::<u64>().unwrap()).sum()
+        };
+        assert_eq!([sum(1), sum(0)], [77_000, 73_000], "{folded}");
+        folded
+    };
+    let renamed = folded(&base, &change);
+    assert!(renamed.contains("main;parse;old_name;alloc::vec::Vec<T>::push;malloc 20000 0\n"), "{renamed}");
+    assert!(renamed.contains("main;parse;new_name;alloc::vec::Vec<T>::push;malloc 0 20000\n"), "{renamed}");
+    change.windows[0].name = "other; one".into();
+    let windows = folded(&base, &change);
+    assert!(windows.contains("parse;main;parse;gone;malloc 5000 0\n"), "{windows}");
+    assert!(windows.contains("other: one;main;parse;table::grow;malloc 0 10000\n"), "{windows}");
+}
+
 fn report(base: &Profile, change: &Profile) -> Value {
     let json = diff_json(&diff(base, change, &DiffOptions::default()), &Options::default());
     serde_json::from_str(&json).expect("the diff is JSON")
@@ -189,6 +325,18 @@ fn what_json_says() {
     let site = &report["frames"][entries[1]["call_site"].as_u64().unwrap() as usize];
     assert_eq!(site["function"], "parser::name");
     assert_eq!(entries[4]["counterpart"], 3);
+}
+
+#[test]
+fn json_says_which_stacks_were_asked_for() {
+    let [base, change] = sides();
+    let stack = vec![Regex::new("^gone$").expect("a pattern")];
+    let options = DiffOptions { stack, ..DiffOptions::default() };
+    let json = diff_json(&diff(&base, &change, &options), &Options::default());
+    let json: Value = serde_json::from_str(&json).expect("the diff is JSON");
+    assert_eq!(json["selection"]["stack"], serde_json::json!(["^gone$"]));
+    assert_eq!(json["windows"][0]["allocations"]["base"], 5_000);
+    assert_eq!(report(&base, &change)["selection"]["stack"], serde_json::json!([]));
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn exclude(bench: &Bench) {
 
 fn root(bench: &Bench) {
     assert_eq!(found(bench, &["--root", "main"]), [true, true]);
-    assert_eq!(found(bench, &["--root", "nowhere"]), [false, false]);
+    let outcome = bench.call(&["diff", "base.pb.gz", "change.pb.gz", "--root", "nowhere"]);
+    outcome.expect(4).says(&["no stack of `base.pb.gz` or `change.pb.gz` fits `--root nowhere`"]);
 }
 
 fn rules(bench: &Bench) {
@@ -146,7 +147,41 @@ fn stack(bench: &Bench) {
     let call =
         |pattern| bench.call(&["diff", "base.pb.gz", "change.pb.gz", "--exit-code", "--stack", pattern]);
     call("insert").expect(3);
-    call("nowhere").expect(0);
+    call("main").expect(3);
+    // What fits nothing was not compared, and must not pass for "no difference".
+    let typo = call("demo::inesrt$");
+    typo.expect(4).says(&["fits `--stack demo::inesrt$`", "names like it: ", "heaptally_demo::insert`"]);
+    typo.says(&["compare with a profile that has it"]);
+    assert_eq!(typo.output, "");
+    bench.call(&["diff", "base.pb.gz", "base.pb.gz", "--stack", "zzzzz"]).expect(4).says(&["--by function"]);
+    bench
+        .call(&["diff", "base.pb.gz", "base.pb.gz", "--exclude", "main"])
+        .expect(4)
+        .says(&["`--exclude main`"]);
+    // It is enough that one of several fits, and that one side has it.
+    bench.call(&["diff", "base.pb.gz", "base.pb.gz", "--stack", "zzzzz", "--stack", "insert"]).expect(0);
+    write(bench, "without.pb.gz", |profile| {
+        let rows: Vec<bool> =
+            (0..profile.rows.len()).map(|row| holds(profile, row, "demo::insert")).collect();
+        let mut rows = rows.into_iter();
+        profile.rows.retain(|_| !rows.next().unwrap());
+    });
+    for sides in [["base.pb.gz", "without.pb.gz"], ["without.pb.gz", "base.pb.gz"]] {
+        bench.call(&["diff", sides[0], sides[1], "--exit-code", "--stack", "demo::insert$"]).expect(3);
+    }
+    bench.call(&["diff", "without.pb.gz", "without.pb.gz", "--stack", "demo::insert$"]).expect(4);
+    // Stacks in the background alone: the window to ask for is named.
+    write(bench, "background.pb.gz", |profile| {
+        let rows: Vec<bool> =
+            (0..profile.rows.len()).map(|row| holds(profile, row, "demo::insert")).collect();
+        let process = profile.windows.iter().position(|window| window.name == "process").unwrap();
+        for (row, is_insert) in profile.rows.iter_mut().zip(rows) {
+            row.window = if is_insert { process } else { row.window };
+        }
+    });
+    let background = ["diff", "background.pb.gz", "background.pb.gz", "--stack", "demo::insert$"];
+    bench.call(&background).expect(4).says(&["--window process"]);
+    bench.output(&[&background[..], &["--window", "process"]].concat());
 }
 
 fn fold_recursion(bench: &Bench) {

@@ -77,7 +77,7 @@ pub fn text(diff: &Diff<'_>, options: &Options, show: Show) -> String {
         }
         page.line(&format!("  {}", pairing(window)));
     }
-    unpaired(&mut page, diff);
+    unpaired(&mut page, diff, sides.has_bytes());
     page.text()
 }
 
@@ -165,6 +165,14 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
     if let Some(image) = view.image.filter(|_| sides.diff.profiles[1].images.len() > 1) {
         name.push_str(&format!(" of {}", escape(&image.label)));
     }
+    let iterations = window.views.each_ref().map(|view| view.window.iterations);
+    if iterations[0] != iterations[1] {
+        name.push_str(&format!(
+            "   {} → {}",
+            count(iterations[0]),
+            counted(iterations[1], "iteration", "iterations")
+        ));
+    }
     let part = |what: fn(&Counts) -> u64, unit: &str, is_bytes: bool| {
         let counts = [0, 1].map(|side| what(&window.counts[side]));
         let [base, change] = [Side::Base, Side::Change]
@@ -172,6 +180,10 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
         let unit = numbers.unit(unit);
         if window.sign(counts) == 0 {
             return format!("{change} {unit} (no change)");
+        }
+        let once = what(&window.one_off);
+        if once > 0 && window.sign(counts.map(|count| count.saturating_sub(once))) == 0 {
+            return format!("{base} → {change} {unit} (no change but for what is done once)");
         }
         let percent = match window.per_iteration(Side::Base, counts[0]) {
             base if base > 0.0 => format!(", {:+.1} %", window.delta(counts) / base * 100.0),
@@ -209,6 +221,9 @@ fn pairing(window: &WindowDiff<'_>) -> String {
             notes.push(format!("in the {side} only: {}", count(stacks)));
         }
     }
+    if pairing.one_off > 0 {
+        notes.push(format!("once in all on both sides, whatever the iterations: {}", count(pairing.one_off)));
+    }
     if pairing.unstable > 0 {
         notes.push(format!("within what runs differ by: {}", count(pairing.unstable)));
     }
@@ -218,15 +233,19 @@ fn pairing(window: &WindowDiff<'_>) -> String {
     line
 }
 
-fn unpaired(page: &mut Page, diff: &Diff<'_>) {
+fn unpaired(page: &mut Page, diff: &Diff<'_>, has_bytes: bool) {
     let told = |side: usize, name: &str| -> Vec<String> {
         let windows = diff.unpaired[side].iter().filter(|window| !window.in_background);
         let line = |view: &WindowView<'_>| {
             format!(
-                "\"{}\" in the {name} only: {}, {} B",
+                "\"{}\" in the {name} only: {}, {}",
                 escape(&view.window.name),
                 counted(view.counts.allocations, "allocation", "allocations"),
-                count(view.counts.bytes)
+                if has_bytes {
+                    format!("{} B", count(view.counts.bytes))
+                } else {
+                    "bytes unknown".to_owned()
+                }
             )
         };
         windows.map(line).collect()
@@ -253,6 +272,22 @@ pub fn words(condition: &Condition) -> String {
         }
         What::Sampling => "other sampling",
         What::Incomplete => "allocations without a whole stack",
+        What::Windows => {
+            return format!(
+                "windows of the base: {base}, of the change: {change}; a file without windows is of the whole run, so its \
+                 stacks are new or gone: record both with heaptally, or both with the other tool"
+            );
+        }
+        What::Nameless => {
+            return "no call site of either side has a name (stripped), so functions are told apart by where they start, which \
+                    another build moves: record programs with their symbols, best built with -g"
+                .to_owned();
+        }
+        What::Ending => {
+            return format!(
+                "a program failed, and may not have done all of its work: exit code {base} in the base, {change} in the change"
+            );
+        }
     };
     format!("{what}: {base} in the base, {change} in the change")
 }

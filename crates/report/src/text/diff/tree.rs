@@ -6,7 +6,8 @@
 //!   40.00 → 41.00   +1.00     +24    Parser::name
 //! ```
 //!
-//! What did not change is left out. A pair of stacks stands at the change's one, but for call sites
+//! What did not change is left out, and so is what changed by less than the least that is asked for, unless something below
+//! it changed by more. A pair of stacks stands at the change's one, but for call sites
 //! with other names, which are two.
 
 use heaptally_profile::diff::{How, Pair, Side, WindowDiff};
@@ -34,7 +35,9 @@ struct Node {
 pub(super) fn tree(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'_>) {
     let mut nodes = vec![Node::default()];
     let mut known: FxHashMap<(usize, String), usize> = FxHashMap::default();
-    let ways = window.pairs.iter().flat_map(|pair| ways(pair).into_iter().map(move |way| (pair, way)));
+    // What is done once is no difference, and is not carried up as one.
+    let pairs = window.pairs.iter().filter(|pair| !window.is_one_off(pair));
+    let ways = pairs.flat_map(|pair| ways(pair).into_iter().map(move |way| (pair, way)));
     for (pair, (side, counts)) in ways {
         let mut at = 0;
         add(&mut nodes[0].counts, &counts);
@@ -58,10 +61,18 @@ pub(super) fn tree(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'
         (of(|counts| counts.allocations), of(|counts| counts.bytes))
     };
     // Whether anything below it changed, though its own sum may be as before. Children come behind their parents.
-    let mut changed: Vec<bool> = (0..nodes.len()).map(|at| delta(at) != (0.0, 0.0)).collect();
-    for at in (0..nodes.len()).rev() {
-        changed[at] = changed[at] || nodes[at].children.iter().any(|&child| changed[child]);
-    }
+    let with_callers = |mut marks: Vec<bool>| {
+        for at in (0..nodes.len()).rev() {
+            marks[at] = marks[at] || nodes[at].children.iter().any(|&child| marks[child]);
+        }
+        marks
+    };
+    let is_changed = |at: &usize| delta(*at) != (0.0, 0.0);
+    let all = with_callers((0..nodes.len()).map(|at| is_changed(&at)).collect());
+    let is_large = |at: usize| is_changed(&at) && delta(at).0.abs() >= sides.options.min;
+    let changed = with_callers((0..nodes.len()).map(is_large).collect());
+    let small = all.iter().skip(1).filter(|is_changed| **is_changed).count()
+        - changed.iter().skip(1).filter(|is_changed| **is_changed).count();
     let children = |at: usize| {
         let mut children: Vec<usize> =
             nodes[at].children.iter().copied().filter(|&child| changed[child]).collect();
@@ -92,6 +103,16 @@ pub(super) fn tree(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'
         open.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
     }
     let numbers = Numbers::of(window);
+    let below_min = |page: &mut Page| {
+        if small > 0 {
+            let more = counted(small as u64, "more function", "more functions");
+            page.line(&format!("  {more} changed below --min"));
+        }
+    };
+    if lines.is_empty() {
+        below_min(page);
+        return;
+    }
     let shown = limited(lines.len(), sides.options.limit);
     let titles = ["base", "change"].map(|side| format!("{side} {}", numbers.unit("allocs")));
     let [base, change] = titles;
@@ -120,6 +141,7 @@ pub(super) fn tree(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<'
         let more = counted((lines.len() - shown) as u64, "more", "more");
         page.line(&format!("  … {more}; --limit 0 shows all"));
     }
+    below_min(page);
     page.line("");
 }
 
