@@ -239,6 +239,14 @@ fn call_sites_that_were_inlined_on_one_side_each_are_one() {
 
 /// … and where both functions are known to both sides, one may have taken over what the other one did: that is told.
 #[test]
+fn the_side_with_debug_information_names_the_call_site() {
+    let known = "5 8 malloc helper@a.c:3|main@a.c:9 _start@s.S:1";
+    let symbols = "6 8 malloc main _start";
+    expect((1, known), (1, symbols), &["1 More helper:3"]);
+    expect((1, symbols), (1, known), &["-1 Fewer helper:3"]);
+}
+
+#[test]
 fn what_one_known_function_does_instead_of_another_is_moved() {
     let both = "1 8 malloc fill main\n 1 8 malloc take main";
     let base = format!("6 16 malloc fill write main\n {both}");
