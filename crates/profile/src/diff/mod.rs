@@ -45,6 +45,7 @@ mod name;
 mod pairing;
 mod parting;
 mod rate;
+mod sourceless;
 mod stack;
 mod window;
 

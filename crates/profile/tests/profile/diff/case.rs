@@ -254,6 +254,31 @@ fn what_one_known_function_does_instead_of_another_is_moved() {
     expect((1, &base), (1, &change), &["6 MovedFrom take:0", "-6 MovedTo fill:0"]);
 }
 
+/// The same program with and without debug information: what was inlined has no name there, and its stacks are told apart
+/// by nothing.
+#[test]
+fn other_callers_are_no_difference_where_one_side_has_no_debug_information() {
+    let with = |side: &str| profile(1, side);
+    let known = "3 8 malloc site@a.c:1|f@a.c:2|main@a.c:9\n 4 8 malloc site@a.c:1|g@a.c:3|main@a.c:9\n \
+                 6 8 malloc site@a.c:1|h@a.c:4|main@a.c:9";
+    let bare = "6 8 malloc site main\n 5 8 malloc site other main\n 2 8 malloc site third main";
+    for [base, change] in [[known, bare], [bare, known]] {
+        let (base, change) = (with(base), with(change));
+        let diff = compare(&base, &change);
+        assert_eq!(entries(&diff), [""; 0]);
+        assert!(!diff.differs());
+        let pairing = &diff.windows[0].pairing;
+        assert_eq!((pairing.base_only, pairing.change_only, pairing.unchanged), (0, 0, 3), "{pairing:?}");
+    }
+    // One more is one more, however the callers are named.
+    let more = "6 8 malloc site main\n 6 8 malloc site other main\n 2 8 malloc site third main";
+    assert_eq!(compare(&with(known), &with(more)).windows[0].entries.len(), 1);
+    // Where both sides have it, other callers are a difference.
+    let base = "3 8 malloc site@a.c:1 f@a.c:2\n 4 8 malloc site@a.c:1 g@a.c:3";
+    let change = "5 8 malloc site@a.c:1 f@a.c:2\n 2 8 malloc site@a.c:1 g@a.c:3";
+    expect((1, base), (1, change), &["0 Rerouted site:1"]);
+}
+
 /// A function that calls itself, inlined on one side, is one difference and not many.
 #[test]
 fn a_recursion_that_was_inlined_is_one_difference() {
