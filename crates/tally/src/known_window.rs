@@ -40,6 +40,25 @@ impl WindowTable {
         }
     }
 
+    /// Begins a window that is not open, and ends one that is. `known` is as for [`begin_known`](Self::begin_known).
+    #[inline]
+    pub(crate) fn turn_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        let number = match known.load(Ordering::Relaxed) {
+            0 => self.know_slow(known, name()),
+            number => number,
+        };
+        if number == 0 {
+            self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let mut nesting = self.nesting.lock();
+        if nesting.position(number).is_none() {
+            self.open(&mut nesting, number);
+        } else if self.close(&mut nesting, number) {
+            self.current.store(nesting.recording().pack(), Ordering::Release);
+        }
+    }
+
     /// A window that is defined by functions exists before its first begin.
     #[cold]
     #[inline(never)]

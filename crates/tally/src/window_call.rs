@@ -29,6 +29,12 @@ impl Tally {
         self.windows.end_known(known, name);
     }
 
+    /// Begins it if it is not open, else ends it, likewise.
+    #[inline]
+    pub fn window_turn_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
+        self.windows.turn_known(known, name);
+    }
+
     /// Nothing is recorded in such a window from here on, on whatever thread; nests, and ends with the window.
     #[inline]
     pub fn window_pause_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {

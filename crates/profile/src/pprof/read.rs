@@ -290,8 +290,8 @@ fn counts(at: usize, values: &[i64]) -> Result<Counts, Error> {
         temporary,
         temporary_bytes,
         failed,
-        _discarded,
-        _discarded_bytes,
+        discarded,
+        discarded_bytes,
     ] = unsigned;
     Ok(Counts {
         allocations,
@@ -307,6 +307,8 @@ fn counts(at: usize, values: &[i64]) -> Result<Counts, Error> {
         temporary_bytes,
         failed,
         reallocs_to_zero: 0,
+        discarded,
+        discarded_bytes,
     })
 }
 
