@@ -29,25 +29,33 @@ impl RowTable {
         self.rows.get(row)
     }
 
-    /// The row of a leaf in a window; `None`: the table is full.
+    /// The row of a leaf in a window; `None`: the table is full. `can_restart`: whether the window can be restarted.
     pub(crate) fn find(
         &self,
         stacks: &StackTable,
         leaf: u32,
         window: u32,
         entry_point: EntryPoint,
+        can_restart: impl FnOnce() -> bool,
     ) -> Option<u32> {
         if let Some(row) = stacks.row_hint(leaf, entry_point)
             && self.is(row, leaf, window, entry_point)
         {
             return Some(row);
         }
-        self.find_slow(stacks, leaf, window, entry_point)
+        self.find_slow(stacks, leaf, window, entry_point, can_restart)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_slow(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+    fn find_slow(
+        &self,
+        stacks: &StackTable,
+        leaf: u32,
+        window: u32,
+        entry_point: EntryPoint,
+        can_restart: impl FnOnce() -> bool,
+    ) -> Option<u32> {
         let hash = hash_of(leaf, window, entry_point as u32);
         let find = || self.index.find(hash, |row, _| self.is(row, leaf, window, entry_point));
         let row = match find() {
@@ -56,7 +64,7 @@ impl RowTable {
                 let _making = self.making.lock();
                 match find() {
                     Some(row) => row,
-                    None => self.make(hash, leaf, window, entry_point)?,
+                    None => self.make(hash, leaf, window, entry_point, can_restart())?,
                 }
             }
         };
@@ -65,11 +73,24 @@ impl RowTable {
     }
 
     /// With the lock held.
-    fn make(&self, hash: u64, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+    fn make(
+        &self,
+        hash: u64,
+        leaf: u32,
+        window: u32,
+        entry_point: EntryPoint,
+        has_twins: bool,
+    ) -> Option<u32> {
         let number = self.rows.take()?;
+        let twins = match has_twins {
+            // One behind the other: nobody else takes rows while the lock is held.
+            true => self.rows.take().zip(self.rows.take())?.0,
+            false => 0,
+        };
         let row = self.rows.get(number);
         row.window.store(window, Ordering::Relaxed);
         row.entry_point.store(entry_point as u32, Ordering::Relaxed);
+        row.twins.store(twins, Ordering::Relaxed);
         row.node.store(leaf, Ordering::Release);
         self.index.insert(hash, number, |number| {
             let row = self.rows.get(number);

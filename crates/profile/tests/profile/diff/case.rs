@@ -1,7 +1,7 @@
 //! Small profiles, written down by hand, and what is told of them.
 
 use super::{compare, entries};
-use heaptally_profile::diff::{DiffOptions, Kind, Side, diff};
+use heaptally_profile::diff::{DiffOptions, Kind, Side, What, diff};
 use heaptally_profile::model::{
     Counts, FrameKind, Function, Line, Location, Profile, RepeatValue, Row, Stack, Window,
 };
@@ -406,6 +406,29 @@ fn one_stack_can_be_asked_for() {
         diff(&base, &second, &DiffOptions { stack, ..DiffOptions::default() }).differs()
     };
     assert_eq!(["^f$", "^g$"].map(by).iter().filter(|differs| **differs).count(), 1);
+}
+
+#[test]
+fn windows_that_are_defined_otherwise_are_told() {
+    let mut base = profile(1, "1 8 malloc f main");
+    let mut change = base.clone();
+    base.windows[0].definition = ["begin a".to_owned(), "end b".to_owned()].into();
+    change.windows[0].definition = base.windows[0].definition.clone();
+    let told = |base: &Profile, change: &Profile| {
+        let diff = compare(base, change);
+        let of = diff.conditions.iter().find(|condition| condition.what == What::Definitions);
+        of.map(|condition| condition.values.clone())
+    };
+    assert_eq!(told(&base, &change), None);
+    change.windows[0].definition.insert("restart".to_owned());
+    let name = base.windows[0].name.clone();
+    let values =
+        |one: &str, other: &str| Some([format!("\"{name}\" ({one})"), format!("\"{name}\" ({other})")]);
+    assert_eq!(told(&base, &change), values("begin a, end b", "begin a, end b, restart"));
+    change.windows[0].definition.clear();
+    assert_eq!(told(&base, &change), values("begin a, end b", "opened by the program"));
+    change.windows[0].name.push('2');
+    assert_eq!(told(&base, &change), None, "they are not compared");
 }
 
 #[test]

@@ -278,6 +278,12 @@ pub fn words(condition: &Condition) -> String {
                  stacks are new or gone: record both with heaptally, or both with the other tool"
             );
         }
+        What::Definitions => {
+            return format!(
+                "windows are defined at other functions, and may be other parts of the program: {base} in the base, {change} in \
+                 the change"
+            );
+        }
         What::Nameless => {
             return "no call site of either side has a name (stripped), so functions are told apart by where they start, which \
                     another build moves: record programs with their symbols, best built with -g"
