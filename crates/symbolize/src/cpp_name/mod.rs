@@ -11,7 +11,7 @@
 //! - where a type cannot be told, the parameters are left out, and so they are where debug information has no types
 //!   (`-g1`).
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
 use addr2line::gimli::{self, Dwarf, UnitOffset};
@@ -27,6 +27,8 @@ mod type_name;
 const MAX_DEPTH: usize = 48;
 /// The longest name, in bytes: templates of templates double with each level.
 const MAX_NAME_BYTES: usize = 1 << 14;
+/// So many entries are read for one name at most: also those of a name that is given up.
+const MAX_ENTRIES: usize = 1 << 14;
 
 /// Makes names, each once.
 pub(crate) struct CppNames<'c, 'a> {
@@ -85,13 +87,15 @@ struct Outline {
 struct Reader<'d, 'a> {
     units: Units<'d, 'a>,
     outlines: Vec<OnceCell<Outline>>,
+    /// How many entries may still be read for the present name.
+    left: Cell<usize>,
 }
 
 impl<'d, 'a> Reader<'d, 'a> {
     fn new(dwarf: &'d Dwarf<Slice<'a>>) -> Self {
         let units = Units::new(dwarf);
         let outlines = (0..units.len()).map(|_| OnceCell::new()).collect();
-        Self { units, outlines }
+        Self { units, outlines, left: Cell::new(0) }
     }
 
     /// The name of a function without a linkage name.
@@ -102,6 +106,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         if has_linkage_name || !self.outline(chain.last()?.0.unit)?.is_cpp {
             return None;
         }
+        self.left.set(MAX_ENTRIES);
         self.function_name(&chain, 0).filter(|name| name.len() <= MAX_NAME_BYTES)
     }
 
@@ -128,14 +133,21 @@ impl<'d, 'a> Reader<'d, 'a> {
         // An instance tells only those of its parameters that are left.
         let whole = chain.iter().find(|(_, entry)| entry.attr(gimli::DW_AT_abstract_origin).is_none());
         if let Some((place, _)) = whole.filter(|_| outline.has_parameters)
-            && let Some(parameters) = self.parameters(*place, depth)
+            && let Some(parameters) = self.parameters(*place, depth).map(|all| all.join(", "))
+            && name.len() + parameters.len() < MAX_NAME_BYTES
         {
             name.push('(');
-            name.push_str(&parameters.join(", "));
+            name.push_str(&parameters);
             name.push(')');
             name.push_str(&self.qualifiers(*declared, entry));
         }
         Some(name)
+    }
+
+    /// Takes one entry of those that may be read; `None`: there are no more, so the name is given up.
+    fn take(&self) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        Some(())
     }
 
     /// What stands before a name: `a::b::`; empty outside of everything.
@@ -143,6 +155,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         if depth > MAX_DEPTH {
             return None;
         }
+        self.take()?;
         let outline = self.outline(place.unit)?;
         let mut at = place.offset.0;
         loop {

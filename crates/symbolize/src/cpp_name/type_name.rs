@@ -185,6 +185,7 @@ impl<'a> Reader<'_, 'a> {
         if depth > MAX_DEPTH || inner.len() > MAX_NAME_BYTES {
             return None;
         }
+        self.take()?;
         let Some(place) = place else { return Some(joined("void", &inner)) };
         let entry = self.units.entry(place)?;
         let target = || self.target(place.unit, &entry);
@@ -201,15 +202,17 @@ impl<'a> Reader<'_, 'a> {
             gimli::DW_TAG_pointer_type => self.pointer(target(), "*", &inner, depth),
             gimli::DW_TAG_reference_type => self.pointer(target(), "&", &inner, depth),
             gimli::DW_TAG_rvalue_reference_type => self.pointer(target(), "&&", &inner, depth),
-            gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias => match self.is_unnamed(target()) {
-                // `typedef struct { … } name` names the type.
-                Some(true) => {
-                    let name = self.units.text(place.unit, &entry, gimli::DW_AT_name)?;
-                    let target = target()?;
-                    Some(joined(&(self.scope(target, depth + 1)? + &name), &inner))
+            gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias => {
+                match self.is_unnamed(target(), depth + 1) {
+                    // `typedef struct { … } name` names the type.
+                    Some(true) => {
+                        let name = self.units.text(place.unit, &entry, gimli::DW_AT_name)?;
+                        let target = target()?;
+                        Some(joined(&(self.scope(target, depth + 1)? + &name), &inner))
+                    }
+                    _ => around(inner),
                 }
-                _ => around(inner),
-            },
+            }
             gimli::DW_TAG_class_type
             | gimli::DW_TAG_structure_type
             | gimli::DW_TAG_union_type
@@ -253,7 +256,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Whether a type is a class without a name that is no lambda.
-    fn is_unnamed(&self, place: Option<Place>) -> Option<bool> {
+    fn is_unnamed(&self, place: Option<Place>, depth: usize) -> Option<bool> {
         let place = place?;
         let entry = self.units.entry(place)?;
         let is_class = matches!(
@@ -266,7 +269,7 @@ impl<'a> Reader<'_, 'a> {
         Some(
             is_class
                 && entry.attr(gimli::DW_AT_name).is_none()
-                && self.unnamed(place, 0)? == "{unnamed type}",
+                && self.unnamed(place, depth)? == "{unnamed type}",
         )
     }
 
@@ -281,6 +284,7 @@ impl<'a> Reader<'_, 'a> {
         let mut tree = self.units.unit(place.unit)?.entries_tree(Some(place.offset)).ok()?;
         let mut nodes = tree.root().ok()?.children();
         while let Some(node) = nodes.next().ok()? {
+            self.take()?;
             let entry = node.entry().clone();
             children.push((Place { unit: place.unit, offset: entry.offset() }, entry));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::build::{Workshop, frames_of, names, sized_symbols, symbolize};
+use crate::build::{Workshop, frames_of, names, sized_symbols, symbolize, symbols_of};
 
 /// Functions that no other file can call, of all kinds of parameters and scopes.
 const PROGRAM: &str = r#"
@@ -138,4 +138,25 @@ fn names_are_those_of_the_symbols() {
 /// Whether a symbol is one of those to which GCC gives no linkage name.
 fn is_local(symbol: &str) -> bool {
     symbol.contains("_GLOBAL__N_1") || symbol.starts_with("_ZL") || symbol.starts_with("_ZZ")
+}
+
+/// Each level doubles the name of the one before: it is given up, and soon.
+#[test]
+fn names_that_double_are_left_out() {
+    let Some(workshop) = Workshop::with(&["g++"]) else { return };
+    let mut text = String::from("template <class A, class B> struct Pair {};\nnamespace {\nstruct T0 {};\n");
+    for level in 1..13 {
+        text += &format!("typedef Pair<T{0}, T{0}> T{level};\n", level - 1);
+    }
+    text += "int __attribute__((noinline)) deep(T12 *p, int n) { return n + (p == nullptr); }\n}\n\
+             int main(int c, char **) { return deep(nullptr, c); }\n";
+    workshop.write("program.cpp", &text);
+    // The symbol's name has a substitution for each level, and stays short.
+    workshop.sh("g++ -g -O0 -o program program.cpp");
+    workshop.sh("strip --strip-all --keep-section=.debug_* -o bare program");
+    let start = symbols_of(&workshop.path("program")).into_iter().find(|(_, name)| name.contains("deep"));
+    let found = names(&symbolize(&workshop.path("bare"), &[start.unwrap().0]));
+    let name = found[0].last().unwrap();
+    assert!(name.starts_with("(anonymous namespace)::deep"), "{}", name.get(..200).unwrap_or(name));
+    assert!(name.len() < 1 << 14, "{} bytes", name.len());
 }
