@@ -223,6 +223,7 @@ fn line(edit: &Edit) -> String {
 impl Show {
     fn run(self) -> anyhow::Result<u8> {
         let limits = limits_file::read_all(&self.limits)?;
+        let profile = self.profile.as_deref().map(read).transpose()?;
         let mut told: String = limits.gates.iter().map(of_gate).collect();
         for ignore in &limits.ignores {
             let stack: Vec<&str> = ignore.stack.iter().map(|pattern| pattern.as_str()).collect();
@@ -239,9 +240,9 @@ impl Show {
             told.push_str("no limits\n");
         }
         print(&told)?;
-        if let Some(file) = &self.profile {
+        if let Some(profile) = profile {
             let options = CheckOptions { accepts_failed: true, ..CheckOptions::default() };
-            let subject = Subject::new(read(file)?, None, &limits, &options);
+            let subject = Subject::new(profile, None, &limits, &options);
             let verdict = check(&subject, &limits, &options);
             let options =
                 heaptally_report::Options { project: project(), ..heaptally_report::Options::default() };
