@@ -223,6 +223,8 @@ fn window(bytes: &mut Unstructured<'_>, images: usize, runs: u64) -> Result<Wind
         crossed_ends: number(bytes)?,
         stray_ends: number(bytes)?,
         ended_by_thread: number(bytes)?,
+        definition: BTreeSet::new(),
+        discarded_entries: number(bytes)?,
         peak_bytes: if bytes.arbitrary()? { Some(number(bytes)?) } else { None },
         peak_uncertainty_bytes: number(bytes)?,
         lost: number(bytes)?,
@@ -269,6 +271,8 @@ fn counts(bytes: &mut Unstructured<'_>) -> Result<Counts> {
         temporary_bytes: number(bytes)?,
         failed: number(bytes)?,
         reallocs_to_zero: number(bytes)?,
+        discarded: number(bytes)?,
+        discarded_bytes: number(bytes)?,
     })
 }
 
@@ -292,6 +296,7 @@ fn losses(bytes: &mut Unstructured<'_>) -> Result<Losses> {
         window_calls: number(bytes)?,
         stray_ends: number(bytes)?,
         stray_resumes: number(bytes)?,
+        restarts: number(bytes)?,
         modules: number(bytes)?,
         thread_totals: number(bytes)?,
         images: number(bytes)?,

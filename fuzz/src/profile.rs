@@ -66,6 +66,8 @@ fn as_written(mut profile: Profile) -> Profile {
             temporary_bytes: counts.temporary_bytes.min(MAX),
             failed: counts.failed.min(MAX),
             reallocs_to_zero: counts.reallocs_to_zero,
+            discarded: counts.discarded.min(MAX),
+            discarded_bytes: counts.discarded_bytes.min(MAX),
         };
     }
     profile

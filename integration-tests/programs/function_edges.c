@@ -6,6 +6,10 @@
 // jump N     N times: begin, 3 allocations, a function that is left by longjmp is the end
 // pause N    N times: begin, 1 allocation, paused twice, 5, resumed once, 7, resumed, 2, end; then 4 outside, and a resume
 // leave N    N times a function that makes 3 allocations and is left by longjmp; 2 outside after each
+// restart N  N times: begin, 3 allocations, begin, 2, 4 in `manage`, end; then 1 outside
+// restart-killed N  N times: begin, 3 allocations, begin, 2, end; then begin, 1 allocation, and it kills itself
+// turn N     N times: tick, 3 allocations, tick; then 2 outside
+// restarts N N threads at once, each 1000 times: begin, 1 allocation in `work`; then end
 // signal N   N times a signal's handler is the window: begin, 1 allocation, end
 // storm N    begin and end N hundred times a millisecond long while a timer's handler allocates; prints how often it did
 // fork N     N forked children each with one entry of 3 allocations, then the parent with one
@@ -47,6 +51,20 @@ APART void go_on(long number) { use((void *)(number + 3)); }
 APART void leave(void) {
   work(3);
   longjmp(back, 1);
+}
+
+APART void tick(void) { use((void *)5); }
+APART void manage(void) {
+  work(4);
+  use((void *)4);
+}
+
+static void *restart_thread(void *argument) {
+  for (long i = 0; i < 1000; i++) {
+    begin(i);
+    work(1);
+  }
+  return argument;
 }
 
 static void *thread(void *argument) {
@@ -124,6 +142,39 @@ int main(int argc, char **argv) {
       work(4);
       go_on(i);
     }
+  } else if (!strcmp(mode, "restart")) {
+    for (long i = 0; i < count; i++) {
+      begin(i);
+      work(3);
+      begin(i);
+      work(2);
+      manage();
+      end(i);
+      work(1);
+    }
+  } else if (!strcmp(mode, "restart-killed")) {
+    for (long i = 0; i < count; i++) {
+      begin(i);
+      work(3);
+      begin(i);
+      work(2);
+      end(i);
+    }
+    begin(count);
+    work(1);
+    kill(getpid(), SIGKILL);
+  } else if (!strcmp(mode, "turn")) {
+    for (long i = 0; i < count; i++) {
+      tick();
+      work(3);
+      tick();
+      work(2);
+    }
+  } else if (!strcmp(mode, "restarts")) {
+    pthread_t threads[64];
+    for (long i = 0; i < count; i++) pthread_create(&threads[i], NULL, restart_thread, NULL);
+    for (long i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    end(0);
   } else if (!strcmp(mode, "leave")) {
     for (volatile long i = 0; i < count; i++) {
       if (!setjmp(back)) leave();

@@ -50,7 +50,7 @@ pub fn include_folder() -> PathBuf {
     workspace().join("crates/preload/include")
 }
 
-fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 

@@ -22,6 +22,7 @@
 //! |---|---|
 //! | `HEAPTALLY_BIN` | the command to test; else it is built |
 //! | `HEAPTALLY_TESTS_REQUIRE_TOOLS` | `1`: a missing compiler or program is a failure, not a skip; [`download`]s are fetched |
+//! | `HEAPTALLY_SWIFT_PROGRAMS` | a folder of prebuilt Swift programs, their runtime in `lib`; else `shared/swift` beside the workspace |
 //! | `HEAPTALLY_TESTS_SEED` | the seed of the random moments, as a failing test printed it |
 
 pub mod case;
@@ -38,5 +39,6 @@ pub mod random;
 pub mod report;
 pub mod run;
 pub mod scratch;
+pub mod swift;
 pub mod terminal;
 pub mod tool;

@@ -123,6 +123,8 @@ pub struct Window {
     pub image_label: String,
     /// How often it was entered.
     pub entries: u64,
+    /// Entries that a restart discarded.
+    pub discarded_entries: u64,
     /// What per-iteration numbers are divided by.
     pub iterations: u64,
     /// Whether it was open when the program ended.
@@ -186,6 +188,8 @@ pub struct Counts {
     pub failed: u64,
     /// Calls of `realloc(p, 0)` that freed and returned null.
     pub reallocs_to_zero: u64,
+    /// Allocations in entries that a restart discarded.
+    pub discarded: u64,
 }
 
 impl Counts {

@@ -226,6 +226,7 @@ fn window_of(window: &read::Window, image: usize, lifetimes: bool) -> Window {
         image,
         kind,
         entries: window.entries,
+        discarded_entries: window.discarded_entries,
         iterations: if iterations_told { window.iterations } else { window.entries },
         iterations_told,
         unfinished: window.depth > 0 && !matches!(kind, WindowKind::Automatic | WindowKind::Function),
@@ -337,6 +338,8 @@ fn counts_of(counts: &read::Counts) -> Counts {
         temporary_bytes: counts.temporary_bytes,
         failed: counts.failed,
         reallocs_to_zero: counts.reallocs_to_zero,
+        discarded: counts.discarded,
+        discarded_bytes: counts.discarded_bytes,
     }
 }
 
@@ -374,6 +377,7 @@ pub(crate) fn add_losses(sum: &mut Losses, losses: &read::Losses) {
         (&mut sum.window_calls, losses.window_calls),
         (&mut sum.stray_ends, losses.stray_ends),
         (&mut sum.stray_resumes, losses.stray_resumes),
+        (&mut sum.restarts, losses.restarts),
         (&mut sum.modules, losses.modules),
         (&mut sum.thread_totals, losses.totals),
         (&mut sum.damaged, losses.damaged),

@@ -18,7 +18,7 @@ use std::process::Command;
 
 use clap::{Args, ValueHint};
 use heaptally_profile::merge::merge;
-use heaptally_profile::model::{Environment, Profile};
+use heaptally_profile::model::{Environment, Profile, WindowKind};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
     OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
@@ -34,6 +34,7 @@ use crate::family::{self, Process};
 use crate::function::definition::{Definitions, WindowAt, WindowIn, WindowPause};
 use crate::function::desk::Desk;
 use crate::function::finder::Finder;
+use crate::function::harness;
 use crate::function::outcome::outcome;
 use crate::large_stack::on_large_stack;
 use crate::library;
@@ -43,7 +44,7 @@ use crate::process::{self, End};
 use crate::program::{self, Program};
 use crate::progress::ProgressLine;
 use crate::proof;
-use crate::segment_file::SegmentFile;
+use crate::segment_file::{Names, SegmentFile};
 use crate::status::{self, RunStatus, Status};
 
 /// The options that say how a program is recorded, for every command that starts one.
@@ -88,6 +89,18 @@ pub(crate) struct RecordingArgs {
     /// Undo one --window-pause of that window at the entry of a function; can be given several times.
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = WindowPause::parse_resume)]
     window_resume: Vec<WindowPause>,
+    /// Start over what a window of that name holds when it is begun while it is open; can be given several times.
+    ///
+    /// What the entry held so far is told as discarded, and is in no other sum. NAME is that of a window of --window-at, or of
+    /// --window.
+    #[arg(long, value_name = "NAME")]
+    window_restart: Vec<String>,
+    /// Keep apart what a function allocates in a window, since it is the harness's; can be given several times.
+    ///
+    /// FUNCTION is as BEGIN in --window-at. Stacks through it, or through an inlined copy, go to a window of their own, which
+    /// `heaptally report --full` shows.
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = WindowPause::parse_harness)]
+    window_harness: Vec<WindowPause>,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
     ///
     /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
@@ -106,6 +119,8 @@ impl RecordingArgs {
             || !self.window_in.is_empty()
             || !self.window_pause.is_empty()
             || !self.window_resume.is_empty()
+            || !self.window_restart.is_empty()
+            || !self.window_harness.is_empty()
     }
 
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
@@ -113,8 +128,9 @@ impl RecordingArgs {
         let mut functions = Definitions::default();
         functions.add(self.window_in.iter().map(|WindowIn(edge)| edge));
         functions.add(self.window_at.iter().flat_map(|window| [&window.begin, &window.end]));
-        let pauses = self.window_pause.iter().chain(&self.window_resume);
+        let pauses = self.window_pause.iter().chain(&self.window_resume).chain(&self.window_harness);
         functions.add_pauses(pauses.map(|WindowPause(edge)| edge));
+        functions.add_restarts(&self.window_restart);
         Recording {
             functions,
             program: program.to_vec(),
@@ -183,7 +199,7 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     let Some(name) = recording.program.first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
-    recording.functions.check().map_err(Failure::recorder)?;
+    recording.functions.check(&recording.windows).map_err(Failure::recorder)?;
     process::survive_file_limit();
     process::make_do_with_limited_address_space();
     let program = program::examine(name)?;
@@ -251,7 +267,12 @@ fn run_once(
     let mut names = recording.windows.clone();
     let own = recording.functions.windows.iter().map(OsString::from);
     names.extend(own.filter(|name| !recording.windows.contains(name)));
-    let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), &names)?;
+    // Those that can be restarted come first.
+    let restarts = &recording.functions.restarts;
+    let can_restart = |name: &OsString| restarts.iter().any(|restart| name == restart.as_str());
+    names.sort_by_key(|name| !can_restart(name));
+    let windows = Names { all: &names, restartable: restarts.len() as u32 };
+    let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), windows)?;
     let desk = open_desk(recording, &segment, &names, program, library)?;
     let mut command = Command::new(name);
     command.args(arguments);
@@ -272,10 +293,16 @@ fn run_once(
         })?;
         let oracle = status::oracle(&snapshot);
         proof::was_in_path(&snapshot, &recording.program, end)?;
-        let functions = finder.map(|finder| outcome(&finder, &snapshot)).unwrap_or_default();
+        let functions = finder.as_ref().map(|finder| outcome(finder, &snapshot)).unwrap_or_default();
         let failure = functions.failure.or_else(|| proof::opened_all(&snapshot));
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);
         other_allocator::warn(&mut profile, &snapshot, program);
+        for window in profile.windows.iter_mut().filter(|window| window.kind != WindowKind::Automatic) {
+            window.definition = recording.functions.phrases(&window.name);
+        }
+        if let Some(finder) = &finder {
+            harness::put_apart(&mut profile, finder);
+        }
         let mut processes = Vec::new();
         if recording.follow_children {
             let running = family::running(segment.file());

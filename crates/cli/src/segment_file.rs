@@ -20,6 +20,14 @@ use crate::message::quote;
 /// Room for the images of one process: those that replace each other.
 const AREAS_OF_ONE_PROCESS: u32 = 64;
 
+/// The windows that were asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) all: &'a [OsString],
+    /// So many of them, from the first on, can be restarted.
+    pub(crate) restartable: u32,
+}
+
 /// The file in which recorder and command meet.
 #[derive(Debug)]
 pub(crate) struct SegmentFile {
@@ -30,7 +38,7 @@ pub(crate) struct SegmentFile {
 
 impl SegmentFile {
     /// Makes the file: in memory, or in a folder.
-    pub(crate) fn create(folder: Option<&Path>, options: u32, names: &[OsString]) -> Result<Self, Failure> {
+    pub(crate) fn create(folder: Option<&Path>, options: u32, names: Names<'_>) -> Result<Self, Failure> {
         let page = header(options, names)?;
         let segment = match folder {
             None => Self::in_memory(),
@@ -135,9 +143,10 @@ fn cannot(folder: Option<&Path>, error: &io::Error) -> Failure {
     }
 }
 
-fn header(options: u32, names: &[OsString]) -> Result<Vec<u8>, Failure> {
+fn header(options: u32, names: Names<'_>) -> Result<Vec<u8>, Failure> {
     use std::os::unix::ffi::OsStrExt;
 
+    let Names { all: names, restartable } = names;
     let mut joined = Vec::new();
     for name in names {
         joined.extend_from_slice(name.as_bytes());
@@ -160,6 +169,7 @@ fn header(options: u32, names: &[OsString]) -> Result<Vec<u8>, Failure> {
     put(offset_of!(FileHeader, options), &options.to_le_bytes());
     put(offset_of!(FileHeader, area_bytes), &AREA_BYTES.to_le_bytes());
     put(offset_of!(FileHeader, names_len), &(joined.len() as u32).to_le_bytes());
+    put(offset_of!(FileHeader, restartable), &restartable.to_le_bytes());
     put(offset_of!(FileHeader, names), &joined);
     Ok(page)
 }

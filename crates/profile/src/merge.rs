@@ -358,6 +358,7 @@ fn add_environment(into: &mut Environment, from: Environment) {
 pub(crate) fn add_window(into: &mut Window, from: Window) {
     for (sum, value) in [
         (&mut into.entries, from.entries),
+        (&mut into.discarded_entries, from.discarded_entries),
         (&mut into.iterations, from.iterations),
         (&mut into.crossed_ends, from.crossed_ends),
         (&mut into.stray_ends, from.stray_ends),
@@ -369,6 +370,7 @@ pub(crate) fn add_window(into: &mut Window, from: Window) {
     for (sum, value) in into.iterations_per_repeat.iter_mut().zip(from.iterations_per_repeat) {
         *sum = sum.saturating_add(value);
     }
+    into.definition.extend(from.definition);
     into.iterations_told |= from.iterations_told;
     into.unfinished |= from.unfinished;
     let peak = (into.peak_bytes, into.peak_uncertainty_bytes);
@@ -421,6 +423,7 @@ fn add_losses(into: &mut Losses, from: &Losses) {
         window_calls,
         stray_ends,
         stray_resumes,
+        restarts,
         modules,
         thread_totals,
         images,
@@ -436,6 +439,7 @@ fn add_losses(into: &mut Losses, from: &Losses) {
         (window_calls, from.window_calls),
         (stray_ends, from.stray_ends),
         (stray_resumes, from.stray_resumes),
+        (restarts, from.restarts),
         (modules, from.modules),
         (thread_totals, from.thread_totals),
         (images, from.images),

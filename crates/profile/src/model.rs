@@ -213,6 +213,8 @@ pub enum WindowKind {
     Automatic,
     /// What runs beneath some functions; it counts as open as long as the program runs.
     Function,
+    /// What the harness allocated in another window: see [`Window::of_harness`].
+    Harness,
 }
 
 /// A named span of recording.
@@ -224,8 +226,15 @@ pub struct Window {
     pub image: ImageId,
     /// What it counts.
     pub kind: WindowKind,
-    /// How often it was entered.
+    /// How it is defined, where that is at functions: in any order, phrases as `begin a::b`, `end a::c`. Empty: the program opens
+    /// it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub definition: BTreeSet<String>,
+    /// How often it was entered, without entries that were discarded.
     pub entries: u64,
+    /// Entries that a restart discarded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub discarded_entries: u64,
     /// What per-iteration numbers are divided by.
     pub iterations: u64,
     /// Whether the program told the iterations (else they are the entries); of several runs, whether it did in any.
@@ -279,6 +288,13 @@ pub struct Counts {
     pub failed: u64,
     /// Calls of `realloc(p, 0)` that freed p and returned null.
     pub reallocs_to_zero: u64,
+    /// Allocations in entries that a restart discarded. None of the counts above has them, but for those of freed blocks: they
+    /// exist, and are live until they are freed.
+    #[serde(default)]
+    pub discarded: u64,
+    /// Their bytes.
+    #[serde(default)]
+    pub discarded_bytes: u64,
 }
 
 /// One stack in one window.
@@ -364,6 +380,9 @@ pub struct Losses {
     /// Resumes by threads that were not paused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stray_resumes: u64,
+    /// Restarts of windows that could not be noted: what they discard is counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u64,
     /// Modules that found no place.
     pub modules: u64,
     /// Thread totals that are short.

@@ -1,6 +1,6 @@
 //! Sums over a profile, and the check of the rows against the threads' own totals.
 
-use crate::model::{Capture, Counts, Profile, Window, WindowId};
+use crate::model::{Capture, Counts, Profile, Window, WindowId, WindowKind};
 
 impl Counts {
     /// Adds `other`; a sum that does not fit stays at the highest number.
@@ -19,6 +19,8 @@ impl Counts {
             temporary_bytes,
             failed,
             reallocs_to_zero,
+            discarded,
+            discarded_bytes,
         } = self;
         for (sum, value) in [
             (allocations, other.allocations),
@@ -34,19 +36,21 @@ impl Counts {
             (temporary_bytes, other.temporary_bytes),
             (failed, other.failed),
             (reallocs_to_zero, other.reallocs_to_zero),
+            (discarded, other.discarded),
+            (discarded_bytes, other.discarded_bytes),
         ] {
             *sum = sum.saturating_add(value);
         }
     }
 
-    /// Blocks that were still live when the window ended: allocated − freed while it was open.
+    /// Blocks that were still live when the window ended: allocated, discarded ones too, − freed while it was open.
     pub fn live(&self) -> u64 {
-        self.allocations.saturating_sub(self.freed)
+        self.allocations.saturating_add(self.discarded).saturating_sub(self.freed)
     }
 
     /// The requested bytes of [`live`](Self::live).
     pub fn live_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.freed_bytes)
+        self.bytes.saturating_add(self.discarded_bytes).saturating_sub(self.freed_bytes)
     }
 
     /// Blocks that were still live when the program ended: allocated − all freed.
@@ -65,7 +69,31 @@ impl Counts {
     }
 }
 
+/// What the name of a harness's window ends with.
+const OF_HARNESS: &str = " (harness)";
+
 impl Window {
+    /// The window for what a harness allocated in this one: entered as often, and empty.
+    pub fn of_harness(&self) -> Self {
+        Self {
+            name: format!("{}{OF_HARNESS}", self.name),
+            kind: WindowKind::Harness,
+            discarded_entries: 0,
+            crossed_ends: 0,
+            stray_ends: 0,
+            ended_by_thread: 0,
+            peak_bytes: None,
+            peak_uncertainty_bytes: 0,
+            lost: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The name of the window in which a harness allocated what this one has; `None`: it is no harness's.
+    pub fn harnessed(&self) -> Option<&str> {
+        (self.kind == WindowKind::Harness).then(|| self.name.strip_suffix(OF_HARNESS)).flatten()
+    }
+
     /// A count per iteration; `None` when there was no iteration.
     pub fn per_iteration(&self, count: u64) -> Option<f64> {
         (self.iterations > 0).then(|| count as f64 / self.iterations as f64)
@@ -147,6 +175,27 @@ impl Profile {
         sums
     }
 
+    /// The same as threads count: a harness's rows in the window where it allocated, and what was discarded as allocated.
+    fn thread_counts(&self) -> Vec<Counts> {
+        let mut sums = self.window_counts();
+        for sum in &mut sums {
+            sum.allocations = sum.allocations.saturating_add(sum.discarded);
+            sum.bytes = sum.bytes.saturating_add(sum.discarded_bytes);
+        }
+        for (at, window) in self.windows.iter().enumerate() {
+            let Some(name) = window.harnessed() else { continue };
+            let is_it = |other: &Window| {
+                other.kind != WindowKind::Harness && other.image == window.image && other.name == name
+            };
+            let counts = sums.get_mut(at).map(std::mem::take);
+            let of = self.windows.iter().position(is_it).and_then(|at| sums.get_mut(at));
+            if let (Some(counts), Some(of)) = (counts, of) {
+                of.add(&counts);
+            }
+        }
+        sums
+    }
+
     /// How the allocations of each window were walked, by [`WindowId`].
     pub fn window_captures(&self) -> Vec<CaptureEvents> {
         let mut sums = vec![CaptureEvents::default(); self.windows.len()];
@@ -169,7 +218,7 @@ impl Profile {
         if self.threads.is_empty() {
             return Vec::new();
         }
-        let rows = self.window_counts();
+        let rows = self.thread_counts();
         let mut threads = vec![Counts::default(); self.windows.len()];
         for thread in &self.threads {
             for (&window, total) in &thread.totals {
@@ -306,6 +355,21 @@ mod tests {
     fn captures_are_weighed_by_events() {
         let events = profile(9, 20, ThreadTotal::default()).window_captures();
         assert_eq!(events, [CaptureEvents { complete: 1, frame_pointer: 0, cut: 9 }]);
+    }
+
+    #[test]
+    fn threads_count_what_was_discarded_and_what_is_the_harnesss() {
+        let total = ThreadTotal { allocations: 9, bytes: 90, ..ThreadTotal::default() };
+        let mut profile = profile(2, 20, total);
+        profile.rows[0].counts.discarded = 4;
+        profile.rows[0].counts.discarded_bytes = 40;
+        assert_eq!(profile.check_sums().len(), 2);
+        profile.windows.push(profile.windows[0].of_harness());
+        let counts = Counts { allocations: 2, bytes: 20, ..Counts::default() };
+        profile.rows.push(Row { window: 1, counts, ..Row::default() });
+        assert_eq!(profile.check_sums(), []);
+        profile.windows[1].kind = WindowKind::Process;
+        assert_eq!(profile.check_sums().len(), 4, "else it is a window as any");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use heaptally_profile::model::{Capture, Metric, Profile};
 use crate::escape::escape;
 use crate::{Options, frame};
 
-const COLUMNS: [&str; 29] = [
+const COLUMNS: [&str; 31] = [
     "window",
     "image",
     "iterations",
@@ -42,6 +42,8 @@ const COLUMNS: [&str; 29] = [
     "file",
     "line",
     "stack",
+    "discarded",
+    "discarded_bytes",
 ];
 
 /// The rows of a profile.
@@ -78,7 +80,7 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 Capture::Cut => "cut",
             };
             let image = window.image.map_or("", |image| &image.label);
-            let record: [String; 29] = [
+            let record: [String; 31] = [
                 text(&window.window.name),
                 text(image),
                 measured(Metric::Windows, window.window.iterations),
@@ -108,6 +110,8 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 site.and_then(|frame| frame.file().map(text)).unwrap_or_default(),
                 number(site.filter(|frame| frame.line > 0).map(|frame| u64::from(frame.line))),
                 text(&frames.join(";")),
+                measured(Metric::Windows, counts.discarded),
+                measured(Metric::Windows, counts.discarded_bytes),
             ];
             let _ = writer.write_record(&record);
         }

@@ -127,6 +127,7 @@ impl<'a> ConditionReport<'a> {
             What::Incomplete => "incomplete",
             What::Ending => "ending",
             What::Windows => "windows",
+            What::Definitions => "definitions",
             What::Nameless => "nameless",
         };
         let [base, change] = &condition.values;

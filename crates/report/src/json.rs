@@ -13,6 +13,8 @@
 //! order of the text. Process and thread ids are left out: they differ between runs that are otherwise equal. Fields
 //! may be added within a version; a change of what is there raises it.
 
+use std::collections::BTreeSet;
+
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{self, location_frames};
 use heaptally_profile::model::{
@@ -146,7 +148,10 @@ struct WindowReport<'p> {
     image: usize,
     image_label: &'p str,
     kind: WindowKind,
+    /// Phrases as `begin a::b`; empty: the program opens it.
+    definition: &'p BTreeSet<String>,
     entries: u64,
+    discarded_entries: u64,
     iterations: u64,
     iterations_told: bool,
     /// By run of the program; empty when there was one.
@@ -179,7 +184,9 @@ impl<'p> WindowReport<'p> {
             image: window.image,
             image_label: view.image.map_or("", |image| &image.label),
             kind: window.kind,
+            definition: &window.definition,
             entries: window.entries,
+            discarded_entries: window.discarded_entries,
             iterations: window.iterations,
             iterations_told: window.iterations_told,
             iterations_per_repeat: &window.iterations_per_repeat,
@@ -247,6 +254,8 @@ struct Known<T> {
     temporary_bytes: Option<T>,
     failed: Option<T>,
     reallocs_to_zero: Option<T>,
+    discarded: Option<T>,
+    discarded_bytes: Option<T>,
 }
 
 impl<T> Known<T> {
@@ -269,6 +278,8 @@ impl<T> Known<T> {
             temporary_bytes: known(Metric::Temporary, counts.temporary_bytes),
             failed: known(Metric::Failed, counts.failed),
             reallocs_to_zero: known(Metric::Reallocs, counts.reallocs_to_zero),
+            discarded: known(Metric::Windows, counts.discarded),
+            discarded_bytes: known(Metric::Windows, counts.discarded_bytes),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a report shows.
 
 use heaptally_profile::call_site::{CallSites, Rules};
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{Profile, WindowKind};
 use heaptally_profile::view::{Selection, Sort, View};
 
 /// What a report shows. What every form heeds stands first.
@@ -67,6 +67,10 @@ impl Default for Options {
 impl Options {
     /// The profile as these options look at it.
     pub(crate) fn view<'p>(&self, profile: &'p Profile, sites: &CallSites<'p>) -> View<'p> {
-        View::new(profile, &self.selection, sites, self.sort)
+        let mut view = View::new(profile, &self.selection, sites, self.sort);
+        for window in view.windows.iter_mut().filter(|view| view.window.kind == WindowKind::Harness) {
+            window.in_background &= !self.full;
+        }
+        view
     }
 }

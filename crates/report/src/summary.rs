@@ -27,7 +27,7 @@ pub fn summary(profile: &Profile) -> String {
         profile.windows.iter().map(|window| !is_in_background(profile, window)).collect();
     let mut windows = 0;
     let mut captures = CaptureEvents::default();
-    let (mut lost, mut before) = (0_u64, 0_u64);
+    let (mut lost, mut before, mut of_harness) = (0_u64, 0_u64, 0_u64);
     let window_captures = profile.window_captures();
     for ((window, window_captures), &is_counted) in
         profile.windows.iter().zip(window_captures).zip(&is_counted)
@@ -38,6 +38,8 @@ pub fn summary(profile: &Profile) -> String {
             captures.frame_pointer = captures.frame_pointer.saturating_add(window_captures.frame_pointer);
             captures.cut = captures.cut.saturating_add(window_captures.cut);
             lost = lost.saturating_add(window.lost);
+        } else if window.harnessed().is_some() {
+            of_harness = of_harness.saturating_add(window_captures.total());
         } else {
             before = before.saturating_add(window_captures.total());
         }
@@ -74,6 +76,10 @@ pub fn summary(profile: &Profile) -> String {
     if before > 0 {
         line.push_str("; before the windows: ");
         line.push_str(&counted(before, "allocation", "allocations"));
+    }
+    if of_harness > 0 {
+        line.push_str("; the harness's own: ");
+        line.push_str(&counted(of_harness, "allocation", "allocations"));
     }
     let mut losses = phrases(&profile.losses);
     // The losses say why; windows may know of some that they do not.

@@ -28,7 +28,7 @@ mod word;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::model::{Profile, Row};
-use heaptally_profile::view::{RowView, WindowView};
+use heaptally_profile::view::{RowView, View, WindowView};
 use rustc_hash::FxHashMap;
 
 use crate::Options;
@@ -56,7 +56,7 @@ impl<'a> Context<'a> {
 pub fn text(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
     let context = Context::new(profile, options, &sites);
-    let view = options.view(profile, &sites);
+    let view = shown(options, profile, &sites);
     let mut page = Page::new(options.color);
     head::origin(&mut page, &context);
     missing_windows(&mut page, &context);
@@ -91,7 +91,7 @@ pub fn text(profile: &Profile, options: &Options) -> String {
 pub fn brief(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
     let context = Context::new(profile, options, &sites);
-    let view = options.view(profile, &sites);
+    let view = shown(options, profile, &sites);
     let mut page = Page::new(options.color);
     let windows = view.windows.iter().filter(|view| !view.in_background && !view.rows.is_empty());
     for window in windows.take(options.limit) {
@@ -116,6 +116,19 @@ pub fn brief(profile: &Profile, options: &Options) -> String {
         }
     }
     page.text()
+}
+
+/// The profile as the options look at it. What restarts discarded is a sum in the short form.
+fn shown<'p>(options: &Options, profile: &'p Profile, sites: &CallSites<'p>) -> View<'p> {
+    let mut view = options.view(profile, sites);
+    let is_kept = |row: &RowView<'_>| {
+        let counts = &row.row.counts;
+        counts.discarded == 0 || counts.allocations > 0 || counts.failed > 0 || counts.reallocs_to_zero > 0
+    };
+    for window in view.windows.iter_mut().filter(|_| !options.full) {
+        window.rows.retain(is_kept);
+    }
+    view
 }
 
 fn missing_windows(page: &mut Page, context: &Context<'_>) {

@@ -7,7 +7,7 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    AREA_BYTES, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
+    AREA_BYTES, ATTEMPTS, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
     FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
     FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
     OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, RANGES, ROWS, Region, STATE_ATTACHED,
@@ -209,6 +209,7 @@ pub(crate) fn options(head: &'static FileHeader, has_libc_malloc: bool) -> Optio
         lifetimes: head.options & OPTION_NO_LIFETIMES == 0,
         only: (head.options & OPTION_NAMED_WINDOWS != 0)
             .then(|| head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES])),
+        restartable: head.restartable,
         spacing: if has_libc_malloc { 4 } else { 3 },
     }
 }
@@ -253,6 +254,7 @@ fn map_area(map: impl Fn(u64, u64) -> *mut u8) -> Option<(AreaMap, [TableMap; 2]
         totals: table(TOTALS)?,
         directories: table(DIRECTORIES)?,
         counters: table(COUNTERS)?,
+        attempts: table(ATTEMPTS)?,
     };
     let plans = [table(PLANS)?, table(RANGES)?];
     sys::open_pages(map.header.base, PAGE as usize).then_some((map, plans, limit.is_some()))

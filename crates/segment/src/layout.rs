@@ -9,11 +9,13 @@
 //! lie at `COUNTERS.offset + 8 * CHUNK_BYTES + (70 % ROWS_PER_CHUNK) * size_of::<Counters>()`.
 
 use core::mem::size_of;
-use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 mod child;
 mod plan;
+mod row;
 mod thread;
+mod window;
 
 pub use crate::entry_point::EntryPoint;
 pub use child::{
@@ -21,17 +23,21 @@ pub use child::{
     CHILDREN_OFFSET, ChildName, Children,
 };
 pub use plan::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
-    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS,
-    PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, PLAN_WRITTEN, Plan,
-    PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
+    CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED,
+    PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS,
+    PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
 };
+pub use row::{Counters, ENTERED_ENTRY_BITS, Row, TwinRows};
 pub use thread::{THREAD_ALIVE, THREAD_ENDED, THREAD_MERGED, ThreadLife, ThreadTotal};
+pub use window::{
+    PEAK_BATCH_BYTES, WINDOW_AUTOMATIC, WINDOW_FUNCTION, WINDOW_PROCESS, WINDOW_THREAD, Window,
+};
 
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -80,8 +86,10 @@ pub struct FileHeader {
     pub requests: AtomicU32,
     /// Not 0: the command's process answers requests.
     pub answering: AtomicU32,
+    /// How many of `names`, from the first on, are of windows that can be restarted; at most [`RESTART_LIMIT`].
+    pub restartable: u32,
     /// Reserved, zero.
-    pub reserved: u64,
+    pub reserved: u32,
     /// The names of the windows that were asked for, each ended by a NUL.
     pub names: [u8; NAMES_BYTES],
 }
@@ -235,6 +243,10 @@ pub struct AreaHeader {
     pub lost_ranges: AtomicU32,
     /// In a forked child: the modules below this number are its parent's, whose plans it has.
     pub inherited_modules: AtomicU32,
+    /// Windows that can be restarted and have a place in [`ATTEMPTS`].
+    pub restartable: AtomicU32,
+    /// Restarts that could not be noted: what their entries held is counted still.
+    pub lost_restarts: AtomicU64,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].
@@ -301,6 +313,12 @@ pub const DIRECTORY_BYTES: u64 = (ROW_LIMIT / ROWS_PER_CHUNK) as u64 * 4;
 pub const PLAN_LIMIT: u32 = 1 << 16;
 /// The most ranges of code in which windows are.
 pub const RANGE_LIMIT: u32 = 1 << 18;
+/// The most windows that can be restarted.
+pub const RESTART_LIMIT: u32 = 16;
+/// The most attempts at entries of such a window of which can be noted whether they were discarded.
+pub const ATTEMPT_LIMIT: u64 = 1 << 27;
+/// Bytes for one such window's attempts.
+pub const ATTEMPTS_BYTES: u64 = ATTEMPT_LIMIT / 8;
 /// How many bits of a remembered block hold its row's number.
 pub const BLOCK_ROW_BITS: u32 = 22;
 
@@ -331,141 +349,16 @@ pub const PLANS: Region =
 /// [`CodeRange`]s.
 pub const RANGES: Region =
     Region::after(PLANS, (RANGE_LIMIT as u64 * size_of::<CodeRange>() as u64).next_multiple_of(PAGE));
+/// For each window that can be restarted [`ATTEMPTS_BYTES`] of `u64`: a bit for each attempt at an entry, 1 if it was
+/// discarded. Attempt n has bit n % 64 of word n / 64.
+pub const ATTEMPTS: Region = Region::after(RANGES, RESTART_LIMIT as u64 * ATTEMPTS_BYTES);
 
 /// The length of an area.
-pub const AREA_BYTES: u64 = RANGES.offset + RANGES.bytes;
+pub const AREA_BYTES: u64 = ATTEMPTS.offset + ATTEMPTS.bytes;
 /// Where the first area begins in the file.
 pub const FIRST_AREA: u64 = CHILDREN_OFFSET + CHILDREN_BYTES;
 /// The length of the file.
 pub const FILE_BYTES: u64 = FIRST_AREA + AREA_LIMIT as u64 * AREA_BYTES;
-
-/// [`Window::kind`]: opened by the recorder itself at the start, ended by the first begin.
-pub const WINDOW_AUTOMATIC: u32 = 1;
-/// [`Window::kind`]: counts all threads.
-pub const WINDOW_PROCESS: u32 = 2;
-/// [`Window::kind`]: counts the threads that opened it.
-pub const WINDOW_THREAD: u32 = 3;
-
-/// [`Window::kind`]: what runs beneath some functions on their thread; found from stacks. It counts as open from the start
-/// on, since nobody sees a function's end.
-pub const WINDOW_FUNCTION: u32 = 4;
-
-/// One window. Valid when `kind` is not 0.
-///
-/// Two windows of one name and different kinds are two entries.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Window {
-    /// `WINDOW_*`, stored last.
-    pub kind: AtomicU32,
-    /// Offset of the name in the string table.
-    pub name: AtomicU32,
-    /// The name's length in bytes.
-    pub name_len: AtomicU32,
-    /// How deep it is open now: nested begins (process), threads (thread window). Not 0 at the program's end: it was
-    /// never closed.
-    pub depth: AtomicU32,
-    /// How often it was entered; the number of the latest entry, from 1.
-    pub entries: AtomicU64,
-    /// The sum of the iterations that were told.
-    pub iterations: AtomicU64,
-    /// How often iterations were told. 0: the entries are the iterations.
-    pub iteration_calls: AtomicU64,
-    /// Ends while another window was the innermost one.
-    pub crossed_ends: AtomicU64,
-    /// Ends while it was not open.
-    pub stray_ends: AtomicU64,
-    /// Thread windows: entries that their thread's end closed.
-    pub ended_by_thread: AtomicU64,
-    /// Live bytes, but for what threads have not yet handed in.
-    pub live_bytes: AtomicI64,
-    /// The highest live bytes that a thread saw.
-    pub peak_bytes: AtomicI64,
-    /// The most threads at a time that hand in late: each adds up to [`PEAK_BATCH_BYTES`] to the peak's uncertainty, but
-    /// for the first.
-    pub recorders: AtomicU32,
-    /// The recorder's own: such threads that live now.
-    pub recorders_now: AtomicU32,
-    /// Allocations whose row or counters had no place.
-    pub lost_full: AtomicU64,
-    /// Allocations that came from inside the recorder while this window was the innermost open one.
-    pub lost_reentrant: AtomicU64,
-    /// Allocations in a thread for which no memory could be had.
-    pub lost_thread: AtomicU64,
-    /// Pauses while it was not open, and resumes while it was not paused.
-    pub stray_pauses: AtomicU64,
-    /// Reserved.
-    pub padding: u64,
-}
-
-/// How many live bytes a thread keeps to itself before it hands them in.
-pub const PEAK_BATCH_BYTES: i64 = 64 * 1024;
-
-/// A window's use of a stack: what is counted. Valid when `node` is not 0.
-///
-/// Two rows may be alike (two threads made them at the same time): the reader adds them up.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Row {
-    /// The stack's leaf node, stored last.
-    pub node: AtomicU32,
-    /// The window's number, from 1.
-    pub window: AtomicU32,
-    /// An [`EntryPoint`].
-    pub entry_point: AtomicU32,
-    /// Reserved.
-    pub reserved: AtomicU32,
-    /// In how many entries of its window it occurred; for process windows. A thread window's are in [`Counters`].
-    pub entries: AtomicU64,
-    /// The first such entry.
-    pub first_entry: AtomicU64,
-    /// The latest such entry.
-    pub last_entry: AtomicU64,
-    /// Reserved for restarted entries.
-    pub padding: [u64; 3],
-}
-
-/// [`Counters::entered`]: how many bits the entry's number has.
-pub const ENTERED_ENTRY_BITS: u32 = 48;
-
-/// What one shard counts for one row. All numbers only grow and start at 0.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Counters {
-    /// Successful allocations.
-    pub allocations: AtomicU64,
-    /// Their requested bytes.
-    pub bytes: AtomicU64,
-    /// Blocks given back while the window was open.
-    pub freed: AtomicU64,
-    /// Their bytes.
-    pub freed_bytes: AtomicU64,
-    /// Blocks freed by the allocating thread before its next recorded allocation.
-    pub temporary: AtomicU64,
-    /// Their bytes.
-    pub temporary_bytes: AtomicU64,
-    /// The latest entry (of this shard's threads) in which the row occurred, in the low [`ENTERED_ENTRY_BITS`] bits, and
-    /// the row's window above them; 0: it has not yet occurred in this shard.
-    pub entered: AtomicU64,
-    /// Thread windows: in how many entries the row occurred, over the shard's threads.
-    pub entries: AtomicU64,
-    /// Blocks given back while the window was not open.
-    pub freed_later: AtomicU64,
-    /// Their bytes.
-    pub freed_later_bytes: AtomicU64,
-    /// Allocations that were a realloc of a live block.
-    pub reallocs: AtomicU64,
-    /// Those that stayed at their address.
-    pub reallocs_in_place: AtomicU64,
-    /// Those that moved.
-    pub reallocs_moved: AtomicU64,
-    /// Calls that returned no memory.
-    pub failed: AtomicU64,
-    /// Blocks of this row that were freed by a realloc (they are counted in `freed` or `freed_later` too).
-    pub freed_by_realloc: AtomicU64,
-    /// Calls of `realloc(p, 0)` with a live p that returned null on this stack: a free of p, and no allocation.
-    pub reallocs_to_zero: AtomicU64,
-}
 
 /// Nodes below this number are no frames but the roots of all stacks: [`Root`].
 pub const FIRST_NODE: u32 = 16;

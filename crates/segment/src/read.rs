@@ -33,6 +33,7 @@ use crate::layout::{
 use source::{Bytes, Source};
 
 mod area;
+mod attempt;
 mod child;
 mod counter;
 mod module;
@@ -214,6 +215,8 @@ pub struct Losses {
     pub stray_ends: u64,
     /// Resumes by threads that were not paused.
     pub stray_resumes: u64,
+    /// Restarts of windows that could not be noted: what they discard is counted.
+    pub restarts: u64,
     /// Modules that had no place.
     pub modules: u64,
     /// Thread totals that had no place.
@@ -273,8 +276,10 @@ pub struct Window {
     pub kind: WindowKind,
     /// How deep it was open at the end.
     pub depth: u32,
-    /// How often it was entered.
+    /// How often it was entered, without entries that were discarded.
     pub entries: u64,
+    /// Entries that were discarded: it was restarted.
+    pub discarded_entries: u64,
     /// The sum of the iterations that were told.
     pub iterations: u64,
     /// How often iterations were told.
@@ -407,6 +412,10 @@ pub struct Counts {
     pub freed_by_realloc: u64,
     /// Calls of `realloc(p, 0)` that freed p.
     pub reallocs_to_zero: u64,
+    /// Allocations in entries that were discarded. They are in none of the numbers above but those of freed blocks.
+    pub discarded: u64,
+    /// Their bytes.
+    pub discarded_bytes: u64,
 }
 
 /// One thread, or several of one kind.

@@ -110,6 +110,12 @@ impl BlockMap {
         Some(Block::unpack(value))
     }
 
+    /// What is remembered of a block.
+    pub(crate) fn get(&self, address: usize) -> Option<Block> {
+        let value = self.word(address)?.load(Ordering::Relaxed);
+        (value != 0).then(|| Block::unpack(value))
+    }
+
     #[inline]
     fn word(&self, address: usize) -> Option<&'static AtomicU64> {
         if self.root.is_null() || address >> ADDRESS_BITS != 0 {

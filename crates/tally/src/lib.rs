@@ -14,10 +14,13 @@
 //! ```
 #![cfg_attr(not(test), no_std)]
 
+mod attempt;
 mod block_map;
 mod counter_shard;
 mod function_range;
 mod index;
+mod known_window;
+mod nesting;
 mod os;
 mod row_table;
 mod spin;
@@ -25,13 +28,14 @@ mod stack_table;
 mod table;
 mod tally;
 mod thread_table;
+mod window_call;
 mod window_table;
 
 pub use block_map::{Block, BlockMap};
 pub use function_range::FunctionRange;
+pub use nesting::Entered;
 pub use os::{AreaMap, Os, TableMap};
 pub use spin::{Spin, SpinGuard, Waiting, set_waiting};
 pub use table::Pages;
 pub use tally::{Allocation, Event, FreeKind, Options, Tally};
 pub use thread_table::{Life, ThreadTally};
-pub use window_table::Entered;

@@ -35,4 +35,5 @@ pub struct AreaMap {
     pub totals: TableMap,
     pub directories: TableMap,
     pub counters: TableMap,
+    pub attempts: TableMap,
 }

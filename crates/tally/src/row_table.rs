@@ -29,34 +29,42 @@ impl RowTable {
         self.rows.get(row)
     }
 
-    /// The row of a leaf in a window; `None`: the table is full.
+    /// The row of a leaf in a window; `None`: the table is full. `can_restart`: whether the window can be restarted.
     pub(crate) fn find(
         &self,
         stacks: &StackTable,
         leaf: u32,
         window: u32,
         entry_point: EntryPoint,
+        can_restart: impl FnOnce() -> bool,
     ) -> Option<u32> {
         if let Some(row) = stacks.row_hint(leaf, entry_point)
             && self.is(row, leaf, window, entry_point)
         {
             return Some(row);
         }
-        self.find_slow(stacks, leaf, window, entry_point)
+        self.find_slow(stacks, leaf, window, entry_point, can_restart)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_slow(&self, stacks: &StackTable, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
-        let hash = spread(u64::from(leaf) | (u64::from(window) << 32) | ((entry_point as u64) << 56));
-        let find = || self.index.find(hash, |row| self.is(row, leaf, window, entry_point));
+    fn find_slow(
+        &self,
+        stacks: &StackTable,
+        leaf: u32,
+        window: u32,
+        entry_point: EntryPoint,
+        can_restart: impl FnOnce() -> bool,
+    ) -> Option<u32> {
+        let hash = hash_of(leaf, window, entry_point as u32);
+        let find = || self.index.find(hash, |row, _| self.is(row, leaf, window, entry_point));
         let row = match find() {
             Some(row) => row,
             None => {
                 let _making = self.making.lock();
                 match find() {
                     Some(row) => row,
-                    None => self.make(hash, leaf, window, entry_point)?,
+                    None => self.make(hash, leaf, window, entry_point, can_restart())?,
                 }
             }
         };
@@ -65,13 +73,31 @@ impl RowTable {
     }
 
     /// With the lock held.
-    fn make(&self, hash: u32, leaf: u32, window: u32, entry_point: EntryPoint) -> Option<u32> {
+    fn make(
+        &self,
+        hash: u64,
+        leaf: u32,
+        window: u32,
+        entry_point: EntryPoint,
+        has_twins: bool,
+    ) -> Option<u32> {
         let number = self.rows.take()?;
+        let twins = match has_twins {
+            // One behind the other: nobody else takes rows while the lock is held.
+            true => self.rows.take().zip(self.rows.take())?.0,
+            false => 0,
+        };
         let row = self.rows.get(number);
         row.window.store(window, Ordering::Relaxed);
         row.entry_point.store(entry_point as u32, Ordering::Relaxed);
+        row.twins.store(twins, Ordering::Relaxed);
         row.node.store(leaf, Ordering::Release);
-        self.index.insert(hash, number);
+        self.index.insert(hash, number, |number| {
+            let row = self.rows.get(number);
+            let [leaf, window, entry_point] =
+                [&row.node, &row.window, &row.entry_point].map(|field| field.load(Ordering::Acquire));
+            hash_of(leaf, window, entry_point)
+        });
         Some(number)
     }
 
@@ -82,6 +108,11 @@ impl RowTable {
             && row.window.load(Ordering::Relaxed) == window
             && row.entry_point.load(Ordering::Relaxed) == entry_point as u32
     }
+}
+
+#[inline]
+fn hash_of(leaf: u32, window: u32, entry_point: u32) -> u64 {
+    spread(u64::from(leaf) | (u64::from(window) << 32) | (u64::from(entry_point) << 56))
 }
 
 /// Notes that a row occurred in an entry of its process window.

@@ -3,16 +3,18 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root};
+use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root, TwinRows};
 
+use crate::attempt::{Settled, note_attempt};
 use crate::block_map::{Block, BlockMap};
 use crate::counter_shard::{Shards, add};
 use crate::function_range::FunctionRange;
+use crate::nesting::Entered;
 use crate::os::{AreaMap, Os};
 use crate::row_table::{RowTable, note_entry};
 use crate::stack_table::StackTable;
 use crate::thread_table::{FirstStack, ThreadTable, ThreadTally};
-use crate::window_table::{Entered, WindowTable};
+use crate::window_table::WindowTable;
 
 /// What the tables keep and how.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub struct Options {
     pub lifetimes: bool,
     /// Only these windows exist, each name ended by a NUL, and the run does not start in `process`.
     pub only: Option<&'static [u8]>,
+    /// So many of these, from the first on, can be restarted: a begin while the window is open discards what the entry holds.
+    pub restartable: u32,
     /// Base-two logarithm of the distance at which blocks start: 4 for the C library's `malloc`, else 3.
     pub spacing: u32,
 }
@@ -61,8 +65,8 @@ pub enum FreeKind {
 /// The recorder's tables.
 #[derive(Debug)]
 pub struct Tally {
-    header: &'static AreaHeader,
-    windows: WindowTable,
+    pub(crate) header: &'static AreaHeader,
+    pub(crate) windows: WindowTable,
     stacks: StackTable,
     rows: RowTable,
     shards: Shards,
@@ -84,7 +88,7 @@ impl Tally {
         let header = unsafe { &*map.header.base.cast::<AreaHeader>() };
         Self {
             header,
-            windows: WindowTable::new(map, os, header, options.only),
+            windows: WindowTable::new(map, os, header, (options.only, options.restartable)),
             stacks: StackTable::new(map.nodes, os, &header.nodes),
             rows: RowTable::new(map.rows, os, &header.rows),
             shards: Shards::new(map.directories, map.counters, os, &header.shards, &header.chunks),
@@ -184,6 +188,7 @@ impl Tally {
     #[inline]
     pub fn stack<F>(
         &self,
+        thread: &ThreadTally,
         frames: &mut [F],
         kept: usize,
         root: Root,
@@ -196,7 +201,8 @@ impl Tally {
             None => root as u32,
         };
         for frame in new {
-            leaf = self.stacks.child(leaf, address(frame))?;
+            let expect = |row| self.shards.prefetch(&thread.shard, row);
+            leaf = self.stacks.child(leaf, address(frame), expect)?;
             *node(frame) = leaf;
         }
         Some(leaf)
@@ -387,7 +393,7 @@ impl Tally {
     /// PERF: where the thread counted this row in this entry before, neither the row nor its window is touched: with
     /// many stacks each is a cache line that misses.
     #[inline]
-    fn row(&self, thread: &ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
+    fn row(&self, thread: &mut ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
         if let Some(leaf) = event.leaf
             && let Some(row) = self.stacks.row_hint(leaf, event.entry_point)
             && let Some(counters) = self.shards.known(&thread.shard, row)
@@ -400,10 +406,20 @@ impl Tally {
 
     /// The same for a row that this thread has not yet counted in this entry, or whose leaf has several rows.
     #[inline(never)]
-    fn row_slow(&self, thread: &ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
+    fn row_slow(&self, thread: &mut ThreadTally, event: Event) -> Option<(u32, &'static Counters)> {
         let Entered { window, entry } = event.entered;
-        let row = event.leaf.and_then(|leaf| self.rows.find(&self.stacks, leaf, window, event.entry_point));
-        let found = row.and_then(|row| Some((row, self.shards.counters(&thread.shard, row)?)));
+        let row = event.leaf.and_then(|leaf| {
+            let can_restart = || self.windows.get(window).attempts.load(Ordering::Relaxed) != 0;
+            self.rows.find(&self.stacks, leaf, window, event.entry_point, can_restart)
+        });
+        let found = row.and_then(|row| {
+            let counters = self.shards.counters(&thread.shard, row)?;
+            let twins = TwinRows::from_number(self.rows.get(row).twins.load(Ordering::Relaxed));
+            if let Some(twins) = twins {
+                self.settle_slow(thread, row, twins, event.entered)?;
+            }
+            Some((row, counters))
+        });
         match found {
             Some((row, counters)) => {
                 let entered = event.entered.pack();
@@ -422,6 +438,41 @@ impl Tally {
             None => self.lose(window),
         }
         found
+    }
+
+    /// A row of a window that can be restarted is going to be counted. `None`: there is no place.
+    #[cold]
+    #[inline(never)]
+    fn settle_slow(
+        &self,
+        thread: &mut ThreadTally,
+        row: u32,
+        twins: TwinRows,
+        entered: Entered,
+    ) -> Option<()> {
+        let window = self.windows.get(entered.window);
+        let counters = self.shards.counters(&thread.shard, row)?;
+        let latest = Entered::unpack(counters.entered.load(Ordering::Relaxed));
+        if latest == entered {
+            return Some(());
+        }
+        if latest.window != 0 {
+            let settled = Settled {
+                row: counters,
+                before: self.shards.counters(&thread.shard, twins.before)?,
+                discarded: self.shards.counters(&thread.shard, twins.discarded)?,
+            };
+            let was_discarded = self.windows.is_discarded(window, latest.entry);
+            settled.settle(was_discarded);
+            // A block of the discarded attempt is not to be temporary in this one.
+            let is_of_row = |block| self.blocks.get(block).is_some_and(|block| block.row == row);
+            if was_discarded && is_of_row(thread.last_block) {
+                thread.last_block = 0;
+            }
+        }
+        counters.entered.store(entered.pack(), Ordering::Relaxed);
+        note_attempt(self.rows.get(row), entered.entry, |attempt| self.windows.is_discarded(window, attempt));
+        Some(())
     }
 
     #[cold]
@@ -458,69 +509,6 @@ impl Tally {
             total.fetch_add(1, Ordering::Relaxed);
             of_window(self.windows.get(entered.window)).fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    /// Begins a window that counts all threads.
-    pub fn window_begin(&self, name: &[u8]) {
-        self.windows.begin(name);
-    }
-
-    /// Ends it.
-    pub fn window_end(&self, name: &[u8]) {
-        self.windows.end(name);
-    }
-
-    /// Begins a window that counts all threads, at a function's entry. `known` keeps its number, 0 at first; once it is
-    /// known no function of the C library is called.
-    #[inline]
-    pub fn window_begin_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
-        self.windows.begin_known(known, name);
-    }
-
-    /// Ends it, likewise.
-    #[inline]
-    pub fn window_end_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
-        self.windows.end_known(known, name);
-    }
-
-    /// Nothing is recorded in such a window from here on, on whatever thread; nests, and ends with the window.
-    #[inline]
-    pub fn window_pause_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
-        self.windows.pause_known(known, name);
-    }
-
-    /// Undoes one pause.
-    #[inline]
-    pub fn window_resume_known<'n>(&self, known: &AtomicU32, name: impl FnOnce() -> &'n [u8]) {
-        self.windows.resume_known(known, name);
-    }
-
-    /// Begins a window of this thread.
-    pub fn thread_window_begin(&self, thread: &mut ThreadTally, name: &[u8]) {
-        self.windows.begin_thread(&mut thread.nesting, name);
-    }
-
-    /// Ends it.
-    pub fn thread_window_end(&self, thread: &mut ThreadTally, name: &[u8]) {
-        self.windows.end_thread(&mut thread.nesting, name);
-    }
-
-    /// Adds to a window's iterations.
-    pub fn window_iterations(&self, name: &[u8], count: u64) {
-        self.windows.iterations(name, count);
-    }
-
-    /// This thread's allocations are not recorded from here on; nests.
-    pub fn pause(&self, thread: &mut ThreadTally) {
-        thread.paused = thread.paused.saturating_add(1);
-    }
-
-    /// Undoes one pause; one that was not is counted.
-    pub fn resume(&self, thread: &mut ThreadTally) {
-        if thread.paused == 0 {
-            self.header.stray_resumes.fetch_add(1, Ordering::Relaxed);
-        }
-        thread.paused = thread.paused.saturating_sub(1);
     }
 
     /// Copies a path to the segment: its offset, or `None` when there is no place.

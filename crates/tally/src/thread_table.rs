@@ -8,10 +8,11 @@ use heaptally_segment::layout::{
 };
 
 use crate::counter_shard::{Shard, add};
+use crate::nesting::{Entered, ThreadNesting};
 use crate::os::{AreaMap, Os};
 use crate::spin::Spin;
 use crate::table::Table;
-use crate::window_table::{Entered, ThreadNesting, WindowTable};
+use crate::window_table::WindowTable;
 
 const TOTAL_CACHE: usize = 8;
 /// Of so many windows at functions the latest call is remembered; those that share a place take turns.

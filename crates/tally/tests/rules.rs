@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use model::Model;
-use model::generate::{Case, case, config, independent_programs};
+use model::generate::{Case, NAMES, case, case_with_restarts, config, independent_programs};
 use model::op::Op;
 use tables::reading::{Reading, WindowKey};
 use tables::{Tables, Workers};
@@ -47,6 +47,18 @@ proptest! {
     fn the_tables_count_as_the_model_does(case in case(200), spacing in 3..=4u32) {
         let model = run_model(&case);
         let tables = Tables::new(case.asked_for.as_deref(), spacing, PLENTY);
+        let mut workers = Workers::default();
+        case.ops.iter().for_each(|op| workers.apply(&tables, op));
+        prop_assert_eq!(tables.read(), Reading::of_model(&model));
+        workers.end(&tables);
+        check_bytes(&model, &tables)?;
+    }
+
+    #[test]
+    fn restarts_discard_as_in_the_model((case, restartable) in case_with_restarts(200)) {
+        let mut model = Model::with_restarts(case.asked_for.clone(), &NAMES[..restartable]);
+        case.ops.iter().for_each(|op| model.apply(op));
+        let tables = Tables::with_restarts((case.asked_for.as_deref(), restartable as u32), 4, PLENTY);
         let mut workers = Workers::default();
         case.ops.iter().for_each(|op| workers.apply(&tables, op));
         prop_assert_eq!(tables.read(), Reading::of_model(&model));

@@ -20,6 +20,8 @@ mod fork;
 mod full;
 mod function_beneath;
 mod function_crowd;
+mod function_restart;
+mod function_swift;
 mod function_window;
 mod guard;
 mod instruction;

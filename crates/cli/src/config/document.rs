@@ -8,6 +8,10 @@
 //! repeat = 3                      # as `run --repeat 3`
 //! strict = true
 //!
+//! [[window]]                      # as --window-at and its like
+//! name = "request"
+//! at = "begin .. end"
+//!
 //! [call-site]
 //! function = ["mine::alloc_*"]    # as the section of a rule file
 //! ```
@@ -26,6 +30,7 @@ use toml_edit::{Document as Toml, Item, TableLike, Value};
 
 use super::key::{CALL_SITE, CALL_SITE_KEYS, CONFIGURABLE, SETTINGS, left_out, options};
 use super::place::{Place, nearest};
+use super::window::{self, WINDOW};
 use crate::exit::{Failure, USAGE};
 use crate::message::{quote, quote_bytes};
 
@@ -127,11 +132,18 @@ impl Document {
 
     /// Takes a table apart: that of a command, or the top.
     fn walk(&mut self, text: &str, table: &dyn TableLike, command: &str) -> Result<(), Failure> {
+        let mut windows = Vec::new();
         for (key, item) in table.iter() {
             let name_span = table.get_key_value(key).and_then(|(key, _)| key.span());
             let name_place = Place::of_span(text, name_span);
             if command.is_empty() && key == CALL_SITE {
                 self.call_site(text, item, name_place)?;
+                continue;
+            }
+            if let Some(tables) = item.as_array_of_tables().filter(|_| command.is_empty() && key == WINDOW) {
+                let entries = window::entries(text, tables)
+                    .map_err(|(place, what, next)| self.refuse(place, &what, &next))?;
+                windows.extend(entries);
                 continue;
             }
             if let Some(inner) = item.as_table_like() {
@@ -155,7 +167,24 @@ impl Document {
             })?;
             self.entries.push(Entry { command: command.to_owned(), key: key.to_owned(), given, place });
         }
+        windows.into_iter().for_each(|entry| self.add_to(entry));
         Ok(())
+    }
+
+    /// Adds what a `[[window]]` says to what the option's own key at the top says.
+    fn add_to(&mut self, entry: Entry) {
+        let is_it = |known: &&mut Entry| known.command == entry.command && known.key == entry.key;
+        let Some(known) = self.entries.iter_mut().find(is_it) else { return self.entries.push(entry) };
+        let mut values = match std::mem::replace(&mut known.given, Given::Many(Vec::new())) {
+            Given::Many(values) => values,
+            Given::One(value) => vec![value],
+            // No value of such an option: it is refused with its place.
+            Given::Switch(value) => vec![value.to_string()],
+        };
+        if let Given::Many(more) = entry.given {
+            values.extend(more);
+        }
+        known.given = Given::Many(values);
     }
 
     /// Rules for call sites, by the sections of a rule file.
@@ -275,7 +304,7 @@ fn names(command: &str) -> BTreeSet<&'static str> {
 }
 
 /// A value that an option can have; `None` for others.
-fn given(item: &Item) -> Option<Given> {
+pub(super) fn given(item: &Item) -> Option<Given> {
     match item.as_value()? {
         Value::Boolean(value) => Some(Given::Switch(*value.value())),
         Value::Array(list) => list.iter().map(word).collect::<Option<_>>().map(Given::Many),
@@ -335,6 +364,29 @@ mod tests {
     }
 
     #[test]
+    fn windows_are_the_options_that_they_stand_for() {
+        let document = parse(
+            "window-in = 'x=one'\n[[window]]\nname = 'w'\nat = 'a .. b'\npause = ['c', 'd']\nresume = 'e'\nrestart = true\n\
+             harness = 're:^h'\n[[window]]\nname = 'in'\nin = 'f'\nrestart = false\n",
+        )
+        .unwrap();
+        let entries: Vec<_> = document
+            .entries
+            .iter()
+            .map(|entry| format!("{}|{}|{}", entry.key, entry.given.shown(), entry.place))
+            .collect();
+        let expected = [
+            "window-in|`x=one`, `in=f`|1:13",
+            "window-at|`w=a .. b`|4:6",
+            "window-pause|`w=c`, `w=d`|5:9",
+            "window-resume|`w=e`|6:10",
+            "window-restart|`w`|7:11",
+            "window-harness|`w=re:^h`|8:11",
+        ];
+        assert_eq!(entries, expected);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_place() {
         for (text, words) in [
             (
@@ -352,6 +404,16 @@ mod tests {
             ("[call-site]\nfunction = ['a\\nb', '']\n", &["is no pattern"]),
             ("[call-site]\nfunction = ['[modules]']\n", &["h.toml:2:12", "unknown section"]),
             ("call-site = 3\n", &["is a table"]),
+            ("[[window]]\nat = 'a .. b'\n", &["h.toml:1:1: this window has no name", "letters, digits"]),
+            ("[[window]]\nname = 'a b'\nat = 'a .. b'\n", &["h.toml:2:8: `a b` is no name of a window"]),
+            ("[[window]]\nname = 'w'\nrestart = true\n", &["h.toml:1:1: nothing says where window `w` is"]),
+            (
+                "[[window]]\nname = 'w'\npuase = 'f'\n",
+                &["h.toml:3:1: unknown key `puase`", "nearest is `pause`"],
+            ),
+            ("[[window]]\nname = 'w'\nat = 3.5e9\nin = true\n", &["h.toml:4:6: `in` is a function"]),
+            ("[[window]]\nname = 'w'\nrestart = 'w'\n", &["h.toml:3:11: `restart` is true or false"]),
+            ("[[run.window]]\nname = 'w'\n", &["h.toml:1:7: `window` cannot be"]),
             ("[[run]]\nrepeat = 3\n", &["h.toml:1:3: unknown key", "run"]),
             ("[run]\nrepeat = 2020-01-01\n", &["h.toml:2:10: `repeat` cannot be"]),
             ("[run]\nwindow = [['a']]\n", &["h.toml:2:10: `window` cannot be array"]),

@@ -16,6 +16,8 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "window-in",
             "window-pause",
             "window-resume",
+            "window-restart",
+            "window-harness",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -88,6 +90,8 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "window-in",
             "window-pause",
             "window-resume",
+            "window-restart",
+            "window-harness",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -144,6 +148,8 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "window-in", &["change"]),
     ("check", "window-pause", &["change"]),
     ("check", "window-resume", &["change"]),
+    ("check", "window-restart", &["change"]),
+    ("check", "window-harness", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.
@@ -187,6 +193,7 @@ pub(crate) const OTHER_VARIABLES: &[&str] = &[
     "HEAPTALLY_ORACLE",
     "HEAPTALLY_MUTATION",
     "HEAPTALLY_TESTS_REQUIRE_TOOLS",
+    "HEAPTALLY_SWIFT_PROGRAMS",
     "HEAPTALLY_BIN",
     "HEAPTALLY_BLESS",
 ];

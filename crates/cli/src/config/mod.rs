@@ -18,6 +18,7 @@ pub(crate) mod document;
 pub(crate) mod key;
 mod place;
 pub(crate) mod value;
+mod window;
 
 pub(crate) use value::{Config, Source};
 

@@ -48,6 +48,7 @@ fn window(kind: read::WindowKind) -> read::Window {
         stray_ends: 2,
         ended_by_thread: 3,
         stray_pauses: 0,
+        discarded_entries: 2,
         peak_bytes: 99,
         recorders: 1,
         lost: 6,

@@ -4,9 +4,15 @@
 //! --window-in [NAME=]FUNCTION
 //! --window-at [NAME=]BEGIN..END       NAME=a .. b      with blanks where a name holds dots
 //! --window-pause NAME=FUNCTION        --window-resume NAME=FUNCTION      of a window of --window-at
+//! --window-harness NAME=FUNCTION      --window-restart NAME              of any that is recorded by name
 //! ```
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
+
+use heaptally_profile::path_text::escape_path;
+use heaptally_segment::layout::RESTART_LIMIT;
 
 use super::pattern::Pattern;
 
@@ -23,6 +29,8 @@ pub(crate) enum Role {
     Pause,
     /// It is what runs beneath.
     In,
+    /// What runs beneath is its harness's.
+    Harness,
 }
 
 /// A function, or several, at whose entry something is done.
@@ -72,7 +80,7 @@ impl WindowIn {
     }
 }
 
-/// `--window-pause` and `--window-resume`.
+/// `--window-pause`, `--window-resume` and `--window-harness`.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowPause(pub(crate) Edge);
 
@@ -87,11 +95,15 @@ impl WindowPause {
         Self::parse(text, Role::Resume)
     }
 
+    /// Reads the value of `--window-harness`. The error says why it is none.
+    pub(crate) fn parse_harness(text: &str) -> Result<Self, String> {
+        Self::parse(text, Role::Harness)
+    }
+
     fn parse(text: &str, role: Role) -> Result<Self, String> {
         let (Some(window), function) = split_name(text) else {
-            return Err(
-                "it has the form NAME=FUNCTION, and NAME is that of a window of --window-at".to_owned()
-            );
+            let which = if role == Role::Harness { "that is recorded by name" } else { "of --window-at" };
+            return Err(format!("it has the form NAME=FUNCTION, and NAME is that of a window {which}"));
         };
         let function = function.trim();
         let pattern = Pattern::parse(function).map_err(|error| format!("{function:?}: {error}"))?;
@@ -102,15 +114,15 @@ impl WindowPause {
 /// `NAME=` at the front. A name has letters, digits, `_` and `-`, and `operator` is none: that is a function of C++.
 fn split_name(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
-        Some((name, rest))
-            if !name.is_empty()
-                && name != "operator"
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-') =>
-        {
-            (Some(name), rest)
-        }
+        Some((name, rest)) if is_name(name) => (Some(name), rest),
         _ => (None, text),
     }
+}
+
+/// Whether a window can be named so where it is defined.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_of_names = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name != "operator" && name.bytes().all(is_of_names)
 }
 
 /// `BEGIN..END`: at ` .. `, or at the only two dots that are no more.
@@ -143,6 +155,8 @@ pub(crate) struct Definitions {
     pub(crate) edges: Vec<Edge>,
     /// The windows' names, in the order in which they were defined.
     pub(crate) windows: Vec<String>,
+    /// The windows that a begin restarts while they are open.
+    pub(crate) restarts: Vec<String>,
 }
 
 impl Definitions {
@@ -156,13 +170,43 @@ impl Definitions {
         }
     }
 
-    /// Adds places where windows are paused and resumed, which are defined elsewhere: see [`check`](Self::check).
+    /// Adds functions that do something to windows which are defined elsewhere: see [`check`](Self::check).
     pub(crate) fn add_pauses<'e>(&mut self, edges: impl IntoIterator<Item = &'e Edge>) {
         self.edges.extend(edges.into_iter().cloned());
     }
 
-    /// Whether all that is paused and resumed is a window between two functions. The error names one that is not.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Whether all that is paused and resumed is a window between two functions, and all else of a window that is recorded,
+    /// `asked_for` by name or defined here. The error names what is not.
+    pub(crate) fn check(&self, asked_for: &[OsString]) -> Result<(), String> {
+        let is_recorded = |name: &String| {
+            self.windows.contains(name) || asked_for.iter().any(|asked| asked == name.as_str())
+        };
+        let unknown = |option: &str, value: &str, name: &str| {
+            format!(
+                "--window-{option} {value}: no window of that name is recorded\n\
+                 define it, as --window-at '{name}=BEGIN .. END', or name one that the program opens by --window"
+            )
+        };
+        let mut harness = self.edges.iter().filter(|edge| edge.role == Role::Harness);
+        if let Some(edge) = harness.find(|edge| !is_recorded(&edge.window)) {
+            return Err(unknown("harness", &format!("{}={}", edge.window, edge.text), &edge.window));
+        }
+        if let Some(name) = self.restarts.iter().find(|name| !is_recorded(name)) {
+            return Err(unknown("restart", name, name));
+        }
+        let is_in = |edge: &Edge| edge.role == Role::In && self.restarts.contains(&edge.window);
+        if let Some(edge) = self.edges.iter().find(|edge| is_in(edge)) {
+            return Err(format!(
+                "--window-restart {}: what runs beneath a function has no begin\ndefine it by --window-at",
+                edge.window
+            ));
+        }
+        if self.restarts.len() > RESTART_LIMIT as usize {
+            return Err(format!(
+                "--window-restart: {} windows, and {RESTART_LIMIT} is the most\nrecord the others in another run",
+                self.restarts.len()
+            ));
+        }
         for edge in self.edges.iter().filter(|edge| matches!(edge.role, Role::Pause | Role::Resume)) {
             let opens = |other: &Edge| other.role == Role::Begin && other.window == edge.window;
             if !self.edges.iter().any(opens) {
@@ -174,6 +218,27 @@ impl Definitions {
             }
         }
         Ok(())
+    }
+
+    /// How a window is defined, in phrases: what matters for comparing it with another build's. Its name is as profiles have it.
+    pub(crate) fn phrases(&self, window: &str) -> BTreeSet<String> {
+        let is_it = |name: &str| escape_path(name.as_bytes()) == window;
+        let of_window = self.edges.iter().filter(|edge| is_it(&edge.window));
+        let mut phrases: BTreeSet<String> =
+            of_window.map(|edge| format!("{} {}", edge.role, escape_path(edge.text.as_bytes()))).collect();
+        if self.restarts.iter().any(|name| is_it(name)) {
+            phrases.insert("restart".to_owned());
+        }
+        phrases
+    }
+
+    /// Adds names of windows that a begin restarts.
+    pub(crate) fn add_restarts(&mut self, names: &[String]) {
+        for name in names {
+            if !self.restarts.contains(name) {
+                self.restarts.push(name.clone());
+            }
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -189,6 +254,7 @@ impl fmt::Display for Role {
             Self::Resume => "resume",
             Self::Pause => "pause",
             Self::In => "function",
+            Self::Harness => "harness",
         })
     }
 }
@@ -237,10 +303,29 @@ mod tests {
         let at = WindowAt::parse("w=a..b").unwrap();
         definitions.add([&at.begin, &at.end]);
         definitions.add_pauses([&WindowPause::parse_resume("w=c").unwrap().0]);
-        assert_eq!(definitions.check(), Ok(()));
+        assert_eq!(definitions.check(&[]), Ok(()));
         definitions.add([&WindowIn::parse("in=d").unwrap().0]);
         definitions.add_pauses([&WindowPause::parse_pause("in=c").unwrap().0]);
-        assert!(definitions.check().is_err_and(|error| error.contains("--window-pause in=c")));
+        assert!(definitions.check(&[]).is_err_and(|error| error.contains("--window-pause in=c")));
+    }
+
+    #[test]
+    fn restarts_and_harnesses_are_of_windows_that_are_recorded() {
+        let mut definitions = Definitions::default();
+        let WindowPause(harness) = WindowPause::parse_harness("w=a::run").unwrap();
+        definitions.add_pauses([&harness]);
+        definitions.restarts.push("w".to_owned());
+        assert_eq!(definitions.check(&["w".into()]), Ok(()));
+        assert!(
+            definitions.check(&[]).is_err_and(|error| error.contains("--window-harness w=a::run: no window"))
+        );
+        definitions.add([&WindowIn::parse("w=d").unwrap().0]);
+        assert!(definitions.check(&[]).is_err_and(|error| error.contains("has no begin")));
+        definitions.edges.clear();
+        definitions.restarts = (0..17).map(|number| format!("w{number}")).collect();
+        let names: Vec<OsString> = definitions.restarts.iter().map(OsString::from).collect();
+        assert!(definitions.check(&names).is_err_and(|error| error.contains("16 is the most")));
+        assert!(WindowPause::parse_harness("a::run").is_err());
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
-    FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
+    CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
 };
 use heaptally_segment::read::{self, Answer, NewPlan, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
@@ -46,6 +46,9 @@ pub(crate) struct Found {
     pub(crate) problems: Vec<String>,
 }
 
+/// Ranges of code, by a window and the path of a module, as the segment has it.
+pub(crate) type CodeOfWindows = BTreeMap<(String, Vec<u8>), Vec<(u64, u64)>>;
+
 /// Finds functions for the images of one run.
 #[derive(Debug)]
 pub(crate) struct Finder {
@@ -60,6 +63,8 @@ pub(crate) struct Finder {
     /// Entries of module tables that were looked at.
     seen: HashMap<u32, Vec<u32>>,
     pub(crate) found: Vec<Found>,
+    /// The code of windows' harnesses.
+    pub(crate) harness: CodeOfWindows,
     /// By the path of the module, as the segment has it, and the address at which the jump comes (SVMA).
     pub(crate) planned: HashMap<(Vec<u8>, u64), Planned>,
 }
@@ -121,6 +126,7 @@ impl Finder {
             places: HashMap::new(),
             seen: HashMap::new(),
             found,
+            harness: BTreeMap::new(),
             planned: HashMap::new(),
         }
     }
@@ -175,6 +181,11 @@ impl Finder {
                 continue;
             }
             self.places.insert((area, index), path.to_owned());
+            if edge.role == Role::Harness {
+                let key = (edge.window.clone(), path.as_os_str().as_bytes().to_vec());
+                self.harness.entry(key).or_default().extend(chosen.ranges);
+                continue;
+            }
             if edge.role == Role::In {
                 let window = self.names.get(index).copied().unwrap_or(0);
                 // Not by inlined copies: those of a function and of the one around it may be the same code.
@@ -211,6 +222,7 @@ impl Finder {
             let mut known = HashSet::new();
             let actions = edges.iter().filter_map(|index| self.action(*index));
             let actions: Vec<u32> = actions.filter(|action| known.insert(*action)).collect();
+            let actions = by_turns(actions);
             let plan = new_plan(number, &moved, actions);
             if !plan.fits() {
                 for index in edges {
@@ -229,7 +241,7 @@ impl Finder {
     fn choose(&mut self, edge: &Edge, index: usize, path: &Path, is_program: bool) -> Chosen {
         let known = self.known(path, matches!(edge.pattern, Pattern::Line(..)));
         let mut found = edge.pattern.find(&known.list.functions);
-        let is_in = edge.role == Role::In;
+        let is_in = matches!(edge.role, Role::In | Role::Harness);
         if is_in && !known.is_whole && (is_program || !found.is_empty()) {
             *known = Known::read(path, true);
             found = edge.pattern.find(&known.list.functions);
@@ -299,6 +311,7 @@ impl Finder {
             Role::Resume => ACTION_RESUME,
             Role::Pause => ACTION_PAUSE,
             Role::In => ACTION_CALL,
+            Role::Harness => return None,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)
     }
@@ -313,6 +326,22 @@ impl Finder {
         let functions = self.modules.values().flat_map(|known| &known.list.functions);
         nearest(text, functions).iter().map(|name| quote_bytes(name.as_bytes())).collect()
     }
+}
+
+/// A function that is both edges of a window opens and closes it by turns.
+fn by_turns(mut actions: Vec<u32>) -> Vec<u32> {
+    const NAME: u32 = (1 << ACTION_KIND_SHIFT) - 1;
+    let is = |action: u32, kind: u32| action >> ACTION_KIND_SHIFT == kind;
+    let (begin, end) = (ACTION_BEGIN << ACTION_KIND_SHIFT, ACTION_END << ACTION_KIND_SHIFT);
+    let is_both = |action: u32, all: &[u32]| {
+        all.contains(&(begin | (action & NAME))) && all.contains(&(end | (action & NAME)))
+    };
+    let all = actions.clone();
+    actions.retain(|action| !(is(*action, ACTION_BEGIN) && is_both(*action, &all)));
+    for action in actions.iter_mut().filter(|action| is(**action, ACTION_END) && is_both(**action, &all)) {
+        *action = ACTION_TURN << ACTION_KIND_SHIFT | (*action & NAME);
+    }
+    actions
 }
 
 fn new_plan(module: u32, moved: &Moved, actions: Vec<u32>) -> NewPlan {

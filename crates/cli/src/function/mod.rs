@@ -12,6 +12,7 @@ pub(crate) mod definition;
 pub(crate) mod desk;
 pub(crate) mod entry;
 pub(crate) mod finder;
+pub(crate) mod harness;
 pub(crate) mod module;
 pub(crate) mod near;
 pub(crate) mod outcome;

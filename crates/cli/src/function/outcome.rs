@@ -68,6 +68,7 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         }
         let window = quote(&edge.window);
         let is_in = edge.role == Role::In;
+        let is_harness = edge.role == Role::Harness && found.functions > 0;
         if is_in && (found.inlined > 0 || found.refused > 0 || used.applied < found.functions - found.refused)
         {
             outcome.uncounted.push(edge.window.clone());
@@ -81,13 +82,13 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
                     "{copies} of {text} were inlined, whose calls cannot be counted: the numbers are totals"
                 ));
             }
-        } else if is_in && found.is_inlined_unknown {
+        } else if (is_in || is_harness) && found.is_inlined_unknown {
             problems
                 .push(format!("without debug information calls of {text} that were inlined are not seen"));
         }
         // A program need not pause whatever it measures.
         let is_pause = matches!(edge.role, Role::Pause | Role::Resume) && used.applied > 0;
-        let is_used = used.hits > 0 || is_pause || is_in && has_rows(snapshot, &edge.window);
+        let is_used = used.hits > 0 || is_harness || is_pause || is_in && has_rows(snapshot, &edge.window);
         if !is_used {
             failures.push(format!("window {window}, {}: {}", edge.role, problems.join("; ")));
         } else {

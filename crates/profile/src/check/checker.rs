@@ -39,8 +39,10 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
             verdict.notes.push(Note::NotInChange { window: view.window.name.clone() });
         }
         for condition in &diff.conditions {
-            let is_environment =
-                !matches!(condition.what, What::Incomplete | What::Ending | What::Windows | What::Nameless);
+            let is_environment = !matches!(
+                condition.what,
+                What::Incomplete | What::Ending | What::Windows | What::Nameless | What::Definitions
+            );
             // A run that failed is told as such already, unless it is accepted.
             if condition.what == What::Ending && !options.accepts_failed {
                 continue;

@@ -1,11 +1,11 @@
 //! What two recordings were made with, and what is wrong with them: what differs may change counts although the program
 //! is the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::call_site::CallSites;
 use crate::frame::{Frame, file_name, frame_at};
-use crate::model::{Capture, Environment, Metric, Profile, WindowKind};
+use crate::model::{Capture, Environment, Metric, Profile, Window, WindowKind};
 
 /// So many windows are named.
 const MOST_WINDOWS: usize = 5;
@@ -46,6 +46,8 @@ pub enum What {
     /// The windows that the program opened, where the other side's format knows none: these are allocations of the whole
     /// run.
     Windows,
+    /// How windows of both sides are defined at functions: they may not be the same part of the program.
+    Definitions,
     /// That no call site has a name, on neither side: the programs were stripped.
     Nameless,
 }
@@ -56,7 +58,7 @@ impl What {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
             Self::Recorder | Self::Lifetimes | Self::Sampling => false,
-            Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless => false,
+            Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless | Self::Definitions => false,
         }
     }
 }
@@ -86,6 +88,7 @@ pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) ->
         incomplete_sides(profiles),
         endings(environments),
         windows(profiles),
+        definitions(profiles),
         nameless(profiles, sites),
     ]
     .into_iter()
@@ -132,6 +135,36 @@ fn windows(profiles: [&Profile; 2]) -> Option<Condition> {
     let values = profiles.map(names);
     let is_mixed = knows[0] != knows[1] && values.iter().all(|value| !value.is_empty());
     is_mixed.then_some(Condition { what: What::Windows, values })
+}
+
+/// Windows of one name that are defined otherwise.
+fn definitions(profiles: [&Profile; 2]) -> Option<Condition> {
+    if !profiles.iter().all(|profile| profile.environment.knows(Metric::Windows)) {
+        return None;
+    }
+    let mut of_name: BTreeMap<&str, [BTreeSet<&BTreeSet<String>>; 2]> = BTreeMap::new();
+    for (side, profile) in profiles.iter().enumerate() {
+        let is_own = |window: &&Window| !matches!(window.kind, WindowKind::Automatic | WindowKind::Harness);
+        for window in profile.windows.iter().filter(is_own) {
+            of_name.entry(&window.name).or_default()[side].insert(&window.definition);
+        }
+    }
+    let unlike = of_name
+        .into_iter()
+        .filter(|(_, sides)| sides[0] != sides[1] && sides.iter().all(|definitions| !definitions.is_empty()));
+    let mut values = [const { Vec::new() }; 2];
+    for (name, sides) in unlike.take(MOST_WINDOWS) {
+        for (value, definitions) in values.iter_mut().zip(sides) {
+            let phrases = |definition: &BTreeSet<String>| match definition.is_empty() {
+                true => "opened by the program".to_owned(),
+                false => definition.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+            };
+            let phrases: Vec<String> = definitions.into_iter().map(phrases).collect();
+            value.push(format!("\"{name}\" ({})", phrases.join("; or ")));
+        }
+    }
+    let values = values.map(|value: Vec<String>| value.join(", "));
+    (!values[0].is_empty()).then_some(Condition { what: What::Definitions, values })
 }
 
 /// Both sides without a name at any call site.

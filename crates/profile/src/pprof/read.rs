@@ -300,8 +300,8 @@ fn counts(at: usize, values: &[i64]) -> Result<Counts, Error> {
         temporary,
         temporary_bytes,
         failed,
-        _discarded,
-        _discarded_bytes,
+        discarded,
+        discarded_bytes,
     ] = unsigned;
     Ok(Counts {
         allocations,
@@ -317,6 +317,8 @@ fn counts(at: usize, values: &[i64]) -> Result<Counts, Error> {
         temporary_bytes,
         failed,
         reallocs_to_zero: 0,
+        discarded,
+        discarded_bytes,
     })
 }
 

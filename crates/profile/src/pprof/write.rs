@@ -107,7 +107,6 @@ fn sample<'p>(profile: &'p Profile, row: &Row, strings: &mut Strings<'p>) -> pro
 
 /// The values in the order of [`SAMPLE_TYPES`].
 fn values(counts: &Counts, lifetimes: bool) -> Vec<i64> {
-    let discarded = 0;
     [
         counts.allocations,
         counts.bytes,
@@ -124,8 +123,8 @@ fn values(counts: &Counts, lifetimes: bool) -> Vec<i64> {
         counts.temporary,
         counts.temporary_bytes,
         counts.failed,
-        discarded,
-        discarded,
+        counts.discarded,
+        counts.discarded_bytes,
     ]
     .map(|value| i64::try_from(value).unwrap_or(i64::MAX))
     .to_vec()

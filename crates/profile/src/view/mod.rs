@@ -158,15 +158,16 @@ fn joined<'p>(profile: &'p Profile, rows: Vec<RowView<'p>>) -> Vec<RowView<'p>> 
     joined
 }
 
-/// Whether a window is not what is looked for: the automatic one beside others that were opened, or that of a program
-/// which another one replaced (`env X=1 ./bench`).
+/// Whether a window is not what is looked for: the automatic one beside others that were opened, that of a program
+/// which another one replaced (`env X=1 ./bench`), or a harness's.
 pub fn is_in_background(profile: &Profile, window: &Window) -> bool {
     let is_automatic = |window: &Window| window.kind == WindowKind::Automatic;
     let is_replaced = |image: Option<&Image>| image.is_some_and(|image| image.replaced);
-    is_automatic(window)
-        && (!profile.windows.iter().all(is_automatic)
-            || (is_replaced(profile.images.get(window.image))
-                && profile.windows.iter().any(|other| !is_replaced(profile.images.get(other.image)))))
+    window.kind == WindowKind::Harness
+        || is_automatic(window)
+            && (!profile.windows.iter().all(is_automatic)
+                || (is_replaced(profile.images.get(window.image))
+                    && profile.windows.iter().any(|other| !is_replaced(profile.images.get(other.image)))))
 }
 
 impl<'p> RowView<'p> {

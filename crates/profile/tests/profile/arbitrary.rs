@@ -144,7 +144,7 @@ fn entry() -> impl Strategy<Value = Option<u64>> {
 }
 
 fn counts() -> impl Strategy<Value = Counts> {
-    prop::collection::vec(count(), 12).prop_flat_map(|values| {
+    prop::collection::vec(count(), 14).prop_flat_map(|values| {
         any::<u64>().prop_map(move |reallocs_to_zero| Counts {
             allocations: values[0],
             bytes: values[1],
@@ -159,6 +159,8 @@ fn counts() -> impl Strategy<Value = Counts> {
             temporary_bytes: values[10],
             failed: values[11],
             reallocs_to_zero,
+            discarded: values[12],
+            discarded_bytes: values[13],
         })
     })
 }
@@ -224,9 +226,10 @@ fn stack() -> impl Strategy<Value = Stack> {
 }
 
 fn window() -> impl Strategy<Value = Window> {
-    let kind = select(vec![WindowKind::Process, WindowKind::Thread, WindowKind::Automatic]);
+    let kind =
+        select(vec![WindowKind::Process, WindowKind::Thread, WindowKind::Automatic, WindowKind::Harness]);
     let flags = (any::<bool>(), any::<bool>());
-    let numbers = prop::collection::vec(any::<u64>(), 7);
+    let numbers = prop::collection::vec(any::<u64>(), 8);
     (text(), any::<usize>(), kind, flags, numbers, prop::option::of(any::<u64>())).prop_map(
         |(name, image, kind, (iterations_told, unfinished), numbers, peak_bytes)| Window {
             name,
@@ -242,13 +245,14 @@ fn window() -> impl Strategy<Value = Window> {
             peak_uncertainty_bytes: numbers[4],
             lost: numbers[5],
             ended_by_thread: numbers[6],
+            discarded_entries: numbers[7],
             ..Window::default()
         },
     )
 }
 
 fn losses() -> impl Strategy<Value = Losses> {
-    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 13).prop_map(|values| Losses {
+    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 14).prop_map(|values| Losses {
         reentrant: values[0],
         table_full: values[1],
         thread: values[2],
@@ -262,6 +266,7 @@ fn losses() -> impl Strategy<Value = Losses> {
         images: values[10],
         damaged: values[11],
         stray_resumes: values[12],
+        restarts: values[13],
     })
 }
 

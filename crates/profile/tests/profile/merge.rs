@@ -27,16 +27,19 @@ fn runs() -> impl Strategy<Value = Vec<Profile>> {
 fn exact_runs() -> impl Strategy<Value = Vec<Profile>> {
     runs().prop_map(|mut runs| {
         for run in &mut runs {
-            for Counts { allocations, bytes, freed, freed_bytes, freed_later, freed_later_bytes, .. } in
-                run.rows.iter_mut().map(|row| &mut row.counts)
-            {
-                for count in [allocations, bytes, freed, freed_bytes, freed_later, freed_later_bytes] {
+            for counts in run.rows.iter_mut().map(|row| &mut row.counts) {
+                let Counts { allocations, bytes, discarded, discarded_bytes, .. } = counts;
+                let Counts { freed, freed_bytes, freed_later, freed_later_bytes, .. } = counts;
+                for count in [allocations, bytes, discarded, discarded_bytes] {
+                    *count &= 0xffff_ffff;
+                }
+                for count in [freed, freed_bytes, freed_later, freed_later_bytes] {
                     *count &= 0xffff_ffff;
                 }
             }
             let total = |counts: Counts| ThreadTotal {
-                allocations: counts.allocations,
-                bytes: counts.bytes,
+                allocations: counts.allocations + counts.discarded,
+                bytes: counts.bytes + counts.discarded_bytes,
                 freed: counts.freed + counts.freed_later,
                 freed_bytes: counts.freed_bytes + counts.freed_later_bytes,
             };

@@ -36,9 +36,14 @@ pub(super) fn ending(page: &mut Page, context: &Context<'_>, view: &View<'_>) {
 }
 
 fn threads_title(window: &WindowView<'_>, windows: usize, takes_all_stacks: bool) -> String {
-    let whole = if takes_all_stacks { "" } else { ", all of its stacks" };
+    // A harness's window has no threads: they are counted where it allocated.
+    let whole = match (window.counts.discarded > 0, takes_all_stacks) {
+        (true, _) => ", with what was discarded",
+        (false, true) => "",
+        (false, false) => ", all of its stacks",
+    };
     match windows {
-        1 if takes_all_stacks => "threads".to_owned(),
+        1 if whole.is_empty() => "threads".to_owned(),
         _ => format!("threads in {}{whole}", quote(&window.window.name)),
     }
 }

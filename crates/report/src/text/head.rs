@@ -18,24 +18,34 @@ pub(super) fn head(page: &mut Page, context: &Context<'_>, view: &WindowView<'_>
     }
 }
 
-/// One line for the windows that are not what is looked for.
+/// A line for the windows that are not what is looked for.
 pub(super) fn background(page: &mut Page, context: &Context<'_>, views: &[&WindowView<'_>]) {
-    let views: Vec<_> = views.iter().filter(|view| view.counts.allocations > 0).collect();
-    if views.is_empty() {
-        return;
+    let (of_harness, before): (Vec<&WindowView<'_>>, Vec<_>) = views
+        .iter()
+        .filter(|view| view.counts.allocations > 0)
+        .partition(|view| view.window.harnessed().is_some());
+    let told = |views: &[&WindowView<'_>]| {
+        views.iter().map(|view| named(context, view)).collect::<Vec<_>>().join(", ")
+    };
+    if !before.is_empty() {
+        page.note(&format!("before the windows: {}; --window process shows the stacks", told(&before)));
+        page.line("");
     }
-    let told = views.iter().map(|view| {
-        let mut name = quote(&view.window.name);
-        if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
-            name.push_str(&format!(" of {}", image_name(image)));
-        }
-        let allocations = counted(view.counts.allocations, "allocation", "allocations");
-        let of = if view.image.is_some_and(|image| image.replaced) { ", before exec" } else { "" };
-        format!("{name} ({allocations}{of})")
-    });
-    let told = told.collect::<Vec<_>>().join(", ");
-    page.note(&format!("before the windows: {told}; --window process shows the stacks"));
-    page.line("");
+    if !of_harness.is_empty() {
+        page.note(&format!("the harness's own: {}; --full shows the stacks", told(&of_harness)));
+        page.line("");
+    }
+}
+
+/// A window in the background, and how much was allocated in it.
+fn named(context: &Context<'_>, view: &WindowView<'_>) -> String {
+    let mut name = quote(&view.window.name);
+    if let Some(image) = view.image.filter(|_| context.profile.images.len() > 1) {
+        name.push_str(&format!(" of {}", image_name(image)));
+    }
+    let allocations = counted(view.counts.allocations, "allocation", "allocations");
+    let of = if view.image.is_some_and(|image| image.replaced) { ", before exec" } else { "" };
+    format!("{name} ({allocations}{of})")
 }
 
 /// `window "parse"   1,000 iterations   76.00 allocs/iter   4,138 B/iter   0 live at end`.
@@ -78,10 +88,20 @@ fn notes(context: &Context<'_>, view: &WindowView<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let environment = &context.profile.environment;
     // Without frees, a recording of one entry has said it all in its head line.
-    if view.counts.allocations > 0 && (environment.lifetimes || environment.knows(Metric::Windows)) {
+    if view.counts.allocations.max(view.counts.discarded) > 0
+        && (environment.lifetimes || environment.knows(Metric::Windows))
+    {
         notes.push(blocks(context, view));
     }
+    if window.discarded_entries > 0 {
+        let entries = counted(window.discarded_entries, "entry", "entries");
+        notes.push(format!("{entries} discarded, since it was restarted"));
+    }
     notes.extend(left_out(context, view));
+    if context.options.full && !window.definition.is_empty() {
+        let phrases: Vec<_> = window.definition.iter().map(|phrase| escape(phrase)).collect();
+        notes.push(format!("defined by functions: {}", phrases.join(", ")));
+    }
     if window.unfinished {
         let image = context.profile.images.get(window.image);
         let how = if image.is_some_and(|image| image.replaced) {
@@ -131,6 +151,13 @@ fn blocks(context: &Context<'_>, view: &WindowView<'_>) -> String {
         true => format!("{allocations} of {} B", count(counts.bytes)),
         false => allocations,
     };
+    if counts.discarded > 0 {
+        note.push_str(&format!(
+            ", and {} of {} B discarded",
+            count(counts.discarded),
+            count(counts.discarded_bytes)
+        ));
+    }
     if context.profile.environment.lifetimes {
         note.push_str(&format!(
             ": {} freed while it was open, {} later, {} still live at exit",

@@ -390,6 +390,9 @@ fn facts(context: &Context<'_>, view: &WindowView<'_>, row: &RowView<'_>, stacks
     if counts.reallocs > 0 {
         facts.push(reallocs(counts.reallocs, counts.reallocs_in_place));
     }
+    if counts.discarded > 0 {
+        facts.push(format!("{} more discarded", count(counts.discarded)));
+    }
     if counts.failed > 0 {
         facts.push(format!("{} failed", counted(counts.failed, "call", "calls")));
     }

@@ -11,9 +11,10 @@ mod island;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
-    FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS,
-    PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan, RANGE_LIMIT,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
+    CodeRange, FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS,
+    PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan,
+    RANGE_LIMIT,
 };
 use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
@@ -363,6 +364,7 @@ fn enter(recorder: &'static Recorder, plan: &Plan, caller: Caller) {
         match action >> ACTION_KIND_SHIFT {
             ACTION_BEGIN => recorder.tally.window_begin_known(known, name),
             ACTION_END => recorder.tally.window_end_known(known, name),
+            ACTION_TURN => recorder.tally.window_turn_known(known, name),
             ACTION_PAUSE => recorder.tally.window_pause_known(known, name),
             ACTION_RESUME => recorder.tally.window_resume_known(known, name),
             ACTION_CALL => {

@@ -50,6 +50,9 @@ pub const ACTION_PAUSE: u32 = 4;
 /// Undoes one pause.
 pub const ACTION_RESUME: u32 = 5;
 
+/// An entry opens a process window that is not open, and closes one that is.
+pub const ACTION_TURN: u32 = 6;
+
 /// [`PlanFixup::kind`]: the distance from the end of the instruction.
 pub const FIXUP_DISTANCE: u32 = 1;
 /// [`PlanFixup::kind`]: the address's lower 32 bits.

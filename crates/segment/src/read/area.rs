@@ -1,10 +1,11 @@
 //! One area: its header, and its tables joined.
 
 use core::mem::offset_of;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::vec;
 use std::vec::Vec;
 
+use super::attempt::{self, Attempts, TwinnedRow};
 use super::counter::{self, Sum};
 use super::module::{self, ModuleIndex};
 use super::source::{AreaSource, Bytes, Source};
@@ -12,7 +13,7 @@ use super::stack::Stacks;
 use super::{Area, Error, Losses, Oracle, Row, State, Window, WindowKind, thread};
 use crate::layout::{
     self, AreaHeader, EntryPoint, HEADER, PAGE, ROWS, STATE_ATTACHED, STATE_ATTACHING, STATE_REPLACED,
-    STRING_LIMIT, STRINGS, WINDOWS,
+    STRING_LIMIT, STRINGS, TwinRows, WINDOWS,
 };
 
 /// The longest name of a window, in bytes.
@@ -60,7 +61,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
     let strings = Strings::new(area, header.u32(offset_of!(AreaHeader, strings)).min(STRING_LIMIT));
     let mut losses = read_losses(header);
 
-    let (windows, window_numbers) =
+    let Windows { windows, numbers: window_numbers, attempts } =
         read_windows(area, header.u32(offset_of!(AreaHeader, windows)), strings, &mut losses)?;
     let modules = module::read(area, header.u32(offset_of!(AreaHeader, modules)), strings)?;
     let index = ModuleIndex::new(&modules);
@@ -74,7 +75,15 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         header.u32(offset_of!(AreaHeader, chunks)),
     )?;
     losses.damaged += sums.damaged;
-    let rows = join_rows(&raw_rows, &sums.rows, &windows, &window_numbers, &mut stacks, &mut losses)?;
+    let twinned: Vec<TwinnedRow> = raw_rows.iter().filter_map(RawRow::twinned).collect();
+    let chunks = (header.u32(offset_of!(AreaHeader, shards)), header.u32(offset_of!(AreaHeader, chunks)));
+    let discarded = attempt::discarded(area, &twinned, &attempts, chunks)?;
+    let settled = |row: &RawRow| {
+        let sum = sums.rows.get(row.number as usize).copied().unwrap_or_default();
+        row.settled(sum, attempts.get(&row.window), discarded.get(&row.number))
+    };
+    let rows: Vec<(RawRow, Sum)> = raw_rows.iter().map(settled).collect();
+    let rows = join_rows(&rows, &windows, &window_numbers, &mut stacks, &mut losses)?;
     let threads = thread::read(
         area,
         header.u32(offset_of!(AreaHeader, threads)),
@@ -130,6 +139,7 @@ fn read_losses(header: Bytes<'_>) -> Losses {
         window_calls: header.u64(offset_of!(AreaHeader, lost_window_calls)),
         stray_ends: header.u64(offset_of!(AreaHeader, stray_ends)),
         stray_resumes: header.u64(offset_of!(AreaHeader, stray_resumes)),
+        restarts: header.u64(offset_of!(AreaHeader, lost_restarts)),
         modules: header.u64(offset_of!(AreaHeader, lost_modules)),
         totals: header.u64(offset_of!(AreaHeader, lost_totals)),
         damaged: 0,
@@ -153,21 +163,30 @@ fn read_oracle(header: Bytes<'_>) -> Oracle {
     }
 }
 
-/// The windows, and the index of each window's number.
+/// The windows that were read.
+#[derive(Debug, Default)]
+struct Windows {
+    windows: Vec<Window>,
+    /// The index of each window's number.
+    numbers: HashMap<u32, usize>,
+    /// Of those that can be restarted, by number.
+    attempts: HashMap<u32, Attempts>,
+}
+
 fn read_windows(
     area: AreaSource<'_>,
     used: u32,
     strings: Strings<'_>,
     losses: &mut Losses,
-) -> Result<(Vec<Window>, HashMap<u32, usize>), Error> {
+) -> Result<Windows, Error> {
     let mut entries = Vec::new();
     area.for_each::<layout::Window>(WINDOWS, used, |number, entry| {
         if let Some(kind) = WindowKind::from_number(entry.u32(offset_of!(layout::Window, kind))) {
             entries.push((number, kind, entry.slice(0, size_of::<layout::Window>()).to_vec()));
         }
     })?;
-    let mut windows = Vec::new();
-    let mut numbers = HashMap::new();
+    let mut read = Windows::default();
+    let mut places = HashSet::new();
     for (number, kind, bytes) in entries {
         let entry = Bytes::new(&bytes);
         let name = entry.u32(offset_of!(layout::Window, name));
@@ -176,10 +195,17 @@ fn read_windows(
             losses.damaged += 1;
             continue;
         };
-        numbers.insert(number, windows.len());
-        windows.push(read_window(entry, name, kind));
+        read.numbers.insert(number, read.windows.len());
+        let window = read_window(entry, name, kind);
+        let place = entry.u32(offset_of!(layout::Window, attempts));
+        // A place is one window's.
+        if place != 0 && window.discarded_entries > 0 && places.insert(place) {
+            let attempts = entry.u64(offset_of!(layout::Window, entries));
+            read.attempts.insert(number, Attempts::read(area, place, attempts)?);
+        }
+        read.windows.push(window);
     }
-    Ok((windows, numbers))
+    Ok(read)
 }
 
 fn read_window(entry: Bytes<'_>, name: Vec<u8>, kind: WindowKind) -> Window {
@@ -188,17 +214,19 @@ fn read_window(entry: Bytes<'_>, name: Vec<u8>, kind: WindowKind) -> Window {
         offset_of!(layout::Window, lost_reentrant),
         offset_of!(layout::Window, lost_thread),
     ];
+    let discarded_entries = entry.u64(offset_of!(layout::Window, discarded_entries));
     Window {
         name,
         kind,
         depth: entry.u32(offset_of!(layout::Window, depth)),
-        entries: entry.u64(offset_of!(layout::Window, entries)),
+        entries: entry.u64(offset_of!(layout::Window, entries)).saturating_sub(discarded_entries),
+        discarded_entries,
         iterations: entry.u64(offset_of!(layout::Window, iterations)),
         iteration_calls: entry.u64(offset_of!(layout::Window, iteration_calls)),
         crossed_ends: entry.u64(offset_of!(layout::Window, crossed_ends)),
         stray_ends: entry.u64(offset_of!(layout::Window, stray_ends)),
         ended_by_thread: entry.u64(offset_of!(layout::Window, ended_by_thread)),
-        stray_pauses: entry.u64(offset_of!(layout::Window, stray_pauses)),
+        stray_pauses: u64::from(entry.u32(offset_of!(layout::Window, stray_pauses))),
         peak_bytes: entry.i64(offset_of!(layout::Window, peak_bytes)),
         recorders: entry.u32(offset_of!(layout::Window, recorders)),
         lost: lost.iter().fold(0, |sum, offset| sum.saturating_add(entry.u64(*offset))),
@@ -215,6 +243,42 @@ struct RawRow {
     entries: u64,
     first_entry: u64,
     last_entry: u64,
+    twins: u32,
+    discarded_entries: u64,
+    first_kept: u64,
+    last_kept: u64,
+}
+
+impl RawRow {
+    fn twinned(&self) -> Option<TwinnedRow> {
+        let twins = TwinRows::from_number(self.twins)?;
+        Some(TwinnedRow { number: self.number, window: self.window, twins })
+    }
+
+    /// The row and its sum without what was discarded; entries by their numbers instead of attempts by theirs.
+    fn settled(
+        &self,
+        mut sum: Sum,
+        attempts: Option<&Attempts>,
+        discarded: Option<&super::Counts>,
+    ) -> (Self, Sum) {
+        let (Some(attempts), Some(discarded)) = (attempts, discarded) else { return (*self, sum) };
+        attempt::take_out(&mut sum.counts, discarded);
+        let is_last_kept = !attempts.is_discarded(self.last_entry);
+        let last = if is_last_kept { self.last_entry } else { self.last_kept };
+        let first = match self.first_kept {
+            0 => last,
+            first => first,
+        };
+        let of_discarded = self.discarded_entries.saturating_add(u64::from(!is_last_kept));
+        let row = Self {
+            entries: self.entries.saturating_sub(of_discarded),
+            first_entry: attempts.entry(first),
+            last_entry: attempts.entry(last),
+            ..*self
+        };
+        (row, sum)
+    }
 }
 
 /// The rows that are fully written, in order of their numbers.
@@ -231,6 +295,10 @@ fn read_raw_rows(area: AreaSource<'_>, used: u32) -> Result<Vec<RawRow>, Error> 
                 entries: entry.u64(offset_of!(layout::Row, entries)),
                 first_entry: entry.u64(offset_of!(layout::Row, first_entry)),
                 last_entry: entry.u64(offset_of!(layout::Row, last_entry)),
+                twins: entry.u32(offset_of!(layout::Row, twins)),
+                discarded_entries: entry.u64(offset_of!(layout::Row, discarded_entries)),
+                first_kept: entry.u64(offset_of!(layout::Row, first_kept)),
+                last_kept: entry.u64(offset_of!(layout::Row, last_kept)),
             });
         }
     })?;
@@ -238,8 +306,7 @@ fn read_raw_rows(area: AreaSource<'_>, used: u32) -> Result<Vec<RawRow>, Error> 
 }
 
 fn join_rows(
-    raw_rows: &[RawRow],
-    sums: &[Sum],
+    raw_rows: &[(RawRow, Sum)],
     windows: &[Window],
     window_numbers: &HashMap<u32, usize>,
     stacks: &mut Stacks<'_>,
@@ -247,8 +314,7 @@ fn join_rows(
 ) -> Result<Vec<Row>, Error> {
     let mut rows: Vec<Row> = Vec::new();
     let mut known = HashMap::new();
-    for raw in raw_rows {
-        let sum = sums.get(raw.number as usize).copied().unwrap_or_default();
+    for (raw, sum) in raw_rows {
         if sum.counts == super::Counts::default() {
             // The program ended between making the row and counting.
             continue;
@@ -261,7 +327,7 @@ fn join_rows(
             losses.damaged += 1;
             continue;
         };
-        let row = new_row(raw, &sum, (leaf, window, entry_point), windows);
+        let row = new_row(raw, sum, (leaf, window, entry_point), windows);
         match known.entry((window, leaf, entry_point as u8)) {
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 vacant.insert(rows.len());

@@ -72,6 +72,8 @@ pub(super) fn merge(sum: &mut Counts, other: &Counts) {
         (&mut sum.failed, other.failed),
         (&mut sum.freed_by_realloc, other.freed_by_realloc),
         (&mut sum.reallocs_to_zero, other.reallocs_to_zero),
+        (&mut sum.discarded, other.discarded),
+        (&mut sum.discarded_bytes, other.discarded_bytes),
     ];
     for (total, amount) in pairs {
         *total = total.saturating_add(amount);
@@ -94,6 +96,7 @@ fn add(sum: &mut Sum, counters: Bytes<'_>) {
         failed: counters.u64(offset_of!(Counters, failed)),
         freed_by_realloc: counters.u64(offset_of!(Counters, freed_by_realloc)),
         reallocs_to_zero: counters.u64(offset_of!(Counters, reallocs_to_zero)),
+        ..Counts::default()
     };
     merge(&mut sum.counts, &counts);
     sum.entries = sum.entries.saturating_add(counters.u64(offset_of!(Counters, entries)));

@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     file: &'a File,
-    len: u64,
+    pub(super) len: u64,
 }
 
 impl<'a> Source<'a> {

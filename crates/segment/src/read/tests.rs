@@ -14,6 +14,8 @@ use crate::layout::{
     NODE_INTERRUPTED, NODES, Node, ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
 };
 
+mod attempt;
+
 /// A file that is being made.
 struct Maker(File);
 

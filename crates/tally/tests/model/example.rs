@@ -335,6 +335,35 @@ fn the_peak_is_of_what_was_freed_while_the_window_was_open() {
 }
 
 #[test]
+fn a_begin_of_an_open_window_that_can_restart_discards_what_the_entry_holds() {
+    let mut model = Model::with_restarts(Some(vec!["parse"]), &["parse"]);
+    let ops = [
+        begin("parse"),
+        allocate(0, 1, 10),
+        begin("parse"),
+        allocate(0, 2, 20),
+        allocate(0, 3, 30),
+        free(0, 1),
+        begin("parse"),
+        allocate(0, 4, 40),
+        free(0, 4),
+        end("parse"),
+        begin("parse"),
+        allocate(0, 5, 50),
+        end("parse"),
+    ];
+    ops.iter().for_each(|op| model.apply(op));
+    let parse = model.find(Kind::Process, "parse").expect("it exists");
+    let row = &model.kept_rows()[&RowKey { window: parse, call: CALL }];
+    assert_eq!((row.allocations, row.bytes, row.discarded, row.discarded_bytes), (2, 90, 3, 60));
+    assert_eq!((row.freed, row.temporary), (2, 1), "what was discarded exists, and is freed");
+    assert_eq!(row.live(), (3, 100));
+    assert_eq!(row.entries.iter().copied().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(model.windows[parse].divisor(), 2);
+    assert_eq!(model.windows[parse].peak_bytes, 100);
+}
+
+#[test]
 fn a_threads_total_holds_what_it_allocated_and_what_it_freed() {
     let model = run(&[
         begin("parse"),

@@ -40,6 +40,12 @@ pub(crate) fn case(steps: usize) -> impl Strategy<Value = Case> {
     (asked_for, program(steps)).prop_map(|(asked_for, ops)| Case { asked_for, ops })
 }
 
+/// Random cases in which windows of the process can be restarted: how many of the names, from the first on.
+pub(crate) fn case_with_restarts(steps: usize) -> impl Strategy<Value = (Case, usize)> {
+    (program(steps), 0..=NAMES.len())
+        .prop_map(|(ops, restartable)| (Case { asked_for: Some(NAMES.to_vec()), ops }, restartable))
+}
+
 /// One program for each thread. What they do does not depend on how their steps fall between each other: each has its
 /// own blocks and its own thread window, and the windows of the process stay as they are.
 pub(crate) fn independent_programs(steps: usize) -> impl Strategy<Value = Vec<Vec<Op>>> {

@@ -25,6 +25,8 @@ use window::{Ended, Kind, Open, OpenList, Window, WindowId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owner {
     row: RowKey,
+    /// In which entry of its window.
+    entry: u64,
     size: u64,
     /// The allocation's number, over all threads.
     serial: u64,
@@ -56,7 +58,12 @@ pub(crate) struct Model {
     asked_for: Option<Vec<Name>>,
     /// Every window that was ever open.
     pub(crate) windows: Vec<Window>,
+    /// With what was discarded.
     pub(crate) rows: BTreeMap<RowKey, Row>,
+    /// What was counted in each entry, without frees.
+    by_entry: BTreeMap<RowKey, BTreeMap<u64, Row>>,
+    /// Process windows of these names can be restarted.
+    can_restart: Vec<Name>,
     /// Per thread life and window.
     pub(crate) totals: BTreeMap<(usize, WindowId), Total>,
     /// Frees, while a window was open, of blocks that no row owns.
@@ -86,6 +93,21 @@ impl Model {
             model.automatic.begin(id, &mut model.windows[id]);
         }
         model
+    }
+
+    /// The same, and process windows of some names can be restarted.
+    pub(crate) fn with_restarts(asked_for: Option<Vec<Name>>, can_restart: &[Name]) -> Self {
+        Self { can_restart: can_restart.to_vec(), ..Self::new(asked_for) }
+    }
+
+    /// The rows without what was discarded.
+    pub(crate) fn kept_rows(&self) -> BTreeMap<RowKey, Row> {
+        let none = BTreeMap::new();
+        let of = |(key, row): (&RowKey, &Row)| {
+            let by_entry = self.by_entry.get(key).unwrap_or(&none);
+            (*key, row.without(&self.windows[key.window].discarded, by_entry))
+        };
+        self.rows.iter().map(of).collect()
     }
 
     /// Takes one step.
@@ -124,9 +146,10 @@ impl Model {
         self.unseen_frees += u64::from(self.blocks.remove(&block).is_some());
 
         let open = self.recording(thread)?;
-        let (key, row) = self.occur(&open, call);
-        row.allocations += 1;
-        row.bytes += size;
+        let key = self.occur(&open, call, |row| {
+            row.allocations += 1;
+            row.bytes += size;
+        });
 
         let life = self.thread(thread).life;
         let total = self.totals.entry((life, open.window)).or_default();
@@ -139,7 +162,7 @@ impl Model {
 
         self.serial += 1;
         self.thread(thread).latest = Some(self.serial);
-        self.blocks.insert(block, Owner { row: key, size, serial: self.serial });
+        self.blocks.insert(block, Owner { row: key, entry: open.entry, size, serial: self.serial });
         Some(key)
     }
 
@@ -162,8 +185,10 @@ impl Model {
         }
         match by {
             By::Free if latest == Some(owner.serial) => {
-                row.temporary += 1;
-                row.temporary_bytes += owner.size;
+                self.count(owner.row, owner.entry, |row| {
+                    row.temporary += 1;
+                    row.temporary_bytes += owner.size;
+                });
             }
             By::Free => {}
             By::Realloc => row.freed_by_realloc += 1,
@@ -182,17 +207,19 @@ impl Model {
             (Some(old), Outcome::Block { block, size }) => {
                 self.free(thread, old, By::Realloc);
                 if let Some(key) = self.allocate(thread, call, block, size) {
-                    let row = self.rows.entry(key).or_default();
-                    row.reallocs += 1;
-                    row.reallocs_in_place += u64::from(block == old);
-                    row.reallocs_moved += u64::from(block != old);
+                    let entry = self.blocks[&block].entry;
+                    self.count(key, entry, |row| {
+                        row.reallocs += 1;
+                        row.reallocs_in_place += u64::from(block == old);
+                        row.reallocs_moved += u64::from(block != old);
+                    });
                 }
             }
             // It is no allocation, but its row is known by it.
             (Some(old), Outcome::Zero) => {
                 self.free(thread, old, By::Realloc);
                 if let Some(open) = self.recording(thread) {
-                    self.occur(&open, call).1.reallocs_to_zero += 1;
+                    self.occur(&open, call, |row| row.reallocs_to_zero += 1);
                 }
             }
             (None, Outcome::Zero) | (_, Outcome::Failed) => self.fail(thread, call),
@@ -202,16 +229,22 @@ impl Model {
     /// A call that returned no memory: no allocation, so it also does not end a block's chance to be temporary.
     fn fail(&mut self, thread: ThreadId, call: Call) {
         if let Some(open) = self.recording(thread) {
-            self.occur(&open, call).1.failed += 1;
+            self.occur(&open, call, |row| row.failed += 1);
         }
     }
 
     /// A recorded call on its row, which so occurs in that entry of the window, whether the call got memory or not.
-    fn occur(&mut self, open: &Open, call: Call) -> (RowKey, &mut Row) {
+    fn occur(&mut self, open: &Open, call: Call, how: impl Fn(&mut Row)) -> RowKey {
         let key = RowKey { window: open.window, call };
-        let row = self.rows.entry(key).or_default();
-        row.entries.insert(open.entry);
-        (key, row)
+        self.rows.entry(key).or_default().entries.insert(open.entry);
+        self.count(key, open.entry, how);
+        key
+    }
+
+    /// Counts in a row, and in what it has of one entry.
+    fn count(&mut self, key: RowKey, entry: u64, how: impl Fn(&mut Row)) {
+        how(self.rows.entry(key).or_default());
+        how(self.by_entry.entry(key).or_default().entry(entry).or_default());
     }
 
     /// The first begin of any kind ends the automatic window.
@@ -278,7 +311,8 @@ impl Model {
     }
 
     fn window(&mut self, kind: Kind, name: Name) -> WindowId {
-        self.windows.push(Window::new(kind, name));
+        let can_restart = kind == Kind::Process && self.can_restart.contains(&name);
+        self.windows.push(Window { can_restart, ..Window::new(kind, name) });
         self.windows.len() - 1
     }
 

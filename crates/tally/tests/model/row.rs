@@ -1,6 +1,6 @@
 //! What is counted: per row, and per thread as an independent sum.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::op::Call;
 use super::window::WindowId;
@@ -37,14 +37,57 @@ pub(crate) struct Row {
     pub(crate) failed: u64,
     /// Calls of `realloc(p, 0)` that returned null.
     pub(crate) reallocs_to_zero: u64,
+    /// Allocations in entries that were discarded, and their bytes: they are in none of the counts above but those of what was
+    /// freed.
+    pub(crate) discarded: u64,
+    pub(crate) discarded_bytes: u64,
     /// The entries of its window in which it occurred: in which something was allocated, failed or went to zero.
     pub(crate) entries: BTreeSet<u64>,
 }
 
 impl Row {
+    /// Adds what was counted in one entry.
+    fn add(&mut self, of_entry: &Self) {
+        let Self { allocations, bytes, temporary, temporary_bytes, .. } = of_entry;
+        let Self { reallocs, reallocs_in_place, reallocs_moved, failed, reallocs_to_zero, .. } = of_entry;
+        self.allocations += allocations;
+        self.bytes += bytes;
+        self.temporary += temporary;
+        self.temporary_bytes += temporary_bytes;
+        self.reallocs += reallocs;
+        self.reallocs_in_place += reallocs_in_place;
+        self.reallocs_moved += reallocs_moved;
+        self.failed += failed;
+        self.reallocs_to_zero += reallocs_to_zero;
+    }
+
+    /// What it is without entries that were discarded. `by_entry`: what was counted in each, without frees.
+    pub(crate) fn without(&self, discarded: &BTreeSet<u64>, by_entry: &BTreeMap<u64, Self>) -> Self {
+        let mut kept = Self {
+            freed: self.freed,
+            freed_bytes: self.freed_bytes,
+            freed_later: self.freed_later,
+            freed_later_bytes: self.freed_later_bytes,
+            freed_by_realloc: self.freed_by_realloc,
+            ..Self::default()
+        };
+        for (entry, counts) in by_entry {
+            if discarded.contains(entry) {
+                kept.discarded += counts.allocations;
+                kept.discarded_bytes += counts.bytes;
+            } else {
+                kept.add(counts);
+            }
+        }
+        // Numbered as if the others had never been.
+        let number = |entry: &u64| entry - discarded.range(..entry).count() as u64;
+        kept.entries = self.entries.difference(discarded).map(number).collect();
+        kept
+    }
+
     /// Blocks and bytes: allocated − freed while open.
     pub(crate) fn live(&self) -> (u64, u64) {
-        (self.allocations - self.freed, self.bytes - self.freed_bytes)
+        (self.allocations + self.discarded - self.freed, self.bytes + self.discarded_bytes - self.freed_bytes)
     }
 
     /// Blocks and bytes: allocated − all freed.

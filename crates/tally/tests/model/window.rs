@@ -1,5 +1,7 @@
 //! Windows: when one is open, which is the innermost, how often it was entered.
 
+use std::collections::BTreeSet;
+
 use super::op::Name;
 
 /// Whom a window counts. Windows of one name and different kinds are different windows.
@@ -23,6 +25,10 @@ pub(crate) struct Window {
     pub(crate) name: Name,
     /// How often it was entered. Entries are numbered from 1; a thread window's over all threads.
     pub(crate) entries: u64,
+    /// A begin while it is open discards the entry, and enters it anew.
+    pub(crate) can_restart: bool,
+    /// The entries that were discarded.
+    pub(crate) discarded: BTreeSet<u64>,
     /// The sum of the iterations that were told.
     pub(crate) iterations: u64,
     /// How often iterations were told.
@@ -43,6 +49,8 @@ impl Window {
             kind,
             name,
             entries: 0,
+            can_restart: false,
+            discarded: BTreeSet::new(),
             iterations: 0,
             iteration_calls: 0,
             crossed_ends: 0,
@@ -54,7 +62,7 @@ impl Window {
 
     /// By what its counts are divided: the iterations that were told, or else its entries.
     pub(crate) fn divisor(&self) -> u64 {
-        if self.iteration_calls > 0 { self.iterations } else { self.entries }
+        if self.iteration_calls > 0 { self.iterations } else { self.entries - self.discarded.len() as u64 }
     }
 }
 
@@ -100,9 +108,17 @@ impl OpenList {
         self.0.iter().find(|open| open.window == window).map_or(0, |open| open.depth)
     }
 
-    /// A begin of an open window makes it one deeper: no new entry, and it stays where it is in the order.
+    /// A begin of an open window makes it one deeper: no new entry, and it stays where it is in the order. If it can be
+    /// restarted its entry is discarded instead, and it is entered anew as the innermost, as deep as it was.
     pub(crate) fn begin(&mut self, id: WindowId, window: &mut Window) {
-        if let Some(open) = self.0.iter_mut().find(|open| open.window == id) {
+        let at = self.0.iter().position(|open| open.window == id);
+        if let Some(at) = at.filter(|_| window.can_restart) {
+            let open = self.0.remove(at);
+            window.crossed_ends += u64::from(at < self.0.len());
+            window.discarded.insert(open.entry);
+            window.entries += 1;
+            self.0.push(Open { entry: window.entries, ..open });
+        } else if let Some(open) = self.0.iter_mut().find(|open| open.window == id) {
             open.depth += 1;
         } else {
             window.entries += 1;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use heaptally_segment::layout::{DIRECTORY_BYTES, EntryPoint, PAGE, Root};
+use heaptally_segment::layout::{ATTEMPTS_BYTES, DIRECTORY_BYTES, EntryPoint, PAGE, Root};
 use heaptally_tally::{Allocation, AreaMap, Event, FreeKind, Options, Tally, ThreadTally};
 
 use crate::model::op::{Block, Call, Name, Op, Outcome, Stack, ThreadId};
@@ -34,6 +34,15 @@ unsafe impl Sync for Tables {}
 impl Tables {
     /// Empty tables. After so many openings of pages there are no more.
     pub(crate) fn new(asked_for: Option<&[Name]>, spacing: u32, openings: u32) -> Self {
+        Self::with_restarts((asked_for, 0), spacing, openings)
+    }
+
+    /// The same. So many of the names that are asked for, from the first on, are of windows that can be restarted.
+    pub(crate) fn with_restarts(
+        (asked_for, restartable): (Option<&[Name]>, u32),
+        spacing: u32,
+        openings: u32,
+    ) -> Self {
         let memory = Memory::new(openings);
         memory.enter(0);
         let page = || memory.table(PAGE);
@@ -48,13 +57,15 @@ impl Tables {
             totals: memory.table(16 * PAGE),
             directories: memory.table(SHARDS * DIRECTORY_BYTES),
             counters: memory.table(64 * PAGE),
+            attempts: memory.table(3 * ATTEMPTS_BYTES),
         };
         let only = asked_for.map(|names| {
             let names: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
             &*names.leak()
         });
         // SAFETY: the mappings are new and zeroed, and live as long as the value that holds the tables.
-        let tally = unsafe { Tally::new(&map, os(), Options { lifetimes: true, only, spacing }) };
+        let tally =
+            unsafe { Tally::new(&map, os(), Options { lifetimes: true, only, restartable, spacing }) };
         Self { map, tally, spacing, lives: AtomicU32::new(0), memory }
     }
 
@@ -110,8 +121,14 @@ impl Worker {
                 kept += 1;
             }
         }
-        let leaf =
-            tables.tally.stack(&mut frames, kept, root, |frame| frame.address, |frame| &mut frame.node);
+        let leaf = tables.tally.stack(
+            &self.tally,
+            &mut frames,
+            kept,
+            root,
+            |frame| frame.address,
+            |frame| &mut frame.node,
+        );
         if leaf.is_some() {
             self.last = Some((root, frames));
         }

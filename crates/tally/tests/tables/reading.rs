@@ -6,8 +6,9 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaptally_segment::layout::{
-    CHUNK_BYTES, Counters, DIRECTORY_BYTES, EntryPoint, FIRST_NODE, Node, ROWS_PER_CHUNK, ThreadLife,
-    ThreadTotal, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD, Window,
+    ATTEMPTS_BYTES, CHUNK_BYTES, Counters, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, EntryPoint, FIRST_NODE, Node,
+    ROWS_PER_CHUNK, ThreadLife, ThreadTotal, TwinRows, WINDOW_AUTOMATIC, WINDOW_PROCESS, WINDOW_THREAD,
+    Window,
 };
 use heaptally_tally::TableMap;
 
@@ -26,6 +27,7 @@ pub(crate) type WindowKey = (u32, String);
 pub(crate) struct WindowFacts {
     pub(crate) depth: u64,
     pub(crate) entries: u64,
+    pub(crate) discarded_entries: u64,
     pub(crate) iterations: u64,
     pub(crate) iteration_calls: u64,
     pub(crate) crossed_ends: u64,
@@ -99,7 +101,8 @@ impl Reading {
         let windows = model.windows.iter().enumerate().map(|(id, window)| {
             let facts = WindowFacts {
                 depth: model.depth(id),
-                entries: window.entries,
+                entries: window.entries - window.discarded.len() as u64,
+                discarded_entries: window.discarded.len() as u64,
                 iterations: window.iterations,
                 iteration_calls: window.iteration_calls,
                 crossed_ends: window.crossed_ends,
@@ -107,12 +110,14 @@ impl Reading {
             };
             (key(id), facts)
         });
-        let rows = model.rows.iter().map(|(row_key, row)| {
+        let kept = model.kept_rows();
+        let rows = kept.iter().map(|(row_key, row)| {
             let ends = row.entries.first().copied().zip(row.entries.last().copied());
             let facts = RowFacts {
                 counts: Row { entries: Default::default(), ..row.clone() },
                 entries: (row.entries.len() as u64, row.entries.len() as u64),
-                first_and_last: ends.filter(|_| model.windows[row_key.window].kind != Kind::Thread),
+                first_and_last: (model.windows[row_key.window].kind != Kind::Thread)
+                    .then(|| ends.unwrap_or_default()),
             };
             ((key(row_key.window), row_key.call), facts)
         });
@@ -151,7 +156,8 @@ impl Tables {
         for (number, window) in self.windows() {
             let facts = WindowFacts {
                 depth: window.depth.load(Relaxed).into(),
-                entries: window.entries.load(Relaxed),
+                entries: window.entries.load(Relaxed) - window.discarded_entries.load(Relaxed),
+                discarded_entries: window.discarded_entries.load(Relaxed),
                 iterations: window.iterations.load(Relaxed),
                 iteration_calls: window.iteration_calls.load(Relaxed),
                 crossed_ends: window.crossed_ends.load(Relaxed),
@@ -202,6 +208,10 @@ impl Tables {
     /// Adds a row to those that are like it.
     fn read_row(&self, number: u32, reading: &mut Reading) {
         let row: &heaptally_segment::layout::Row = entry(self.map.rows, number);
+        // A twin of another.
+        if row.node.load(Relaxed) == 0 {
+            return;
+        }
         let window = self.window_key(row.window.load(Relaxed));
         let entry_point = row.entry_point.load(Relaxed);
         let entry_point = EntryPoint::ALL.iter().position(|(known, _)| *known as u32 == entry_point);
@@ -219,7 +229,10 @@ impl Tables {
         if sum == Row::default() {
             return;
         }
-        let ends = (row.first_entry.load(Relaxed), row.last_entry.load(Relaxed));
+        let mut ends = (row.first_entry.load(Relaxed), row.last_entry.load(Relaxed));
+        if let Some(twins) = TwinRows::from_number(row.twins.load(Relaxed)) {
+            (entries, ends) = self.settle(number, twins, &mut sum);
+        }
         let first_and_last = (window.0 != WINDOW_THREAD).then_some(ends);
         let facts = RowFacts { counts: sum, entries: (entries, entries), first_and_last };
         match reading.rows.entry((window, call)) {
@@ -228,13 +241,62 @@ impl Tables {
         }
     }
 
+    /// Takes what was discarded out of a row's sum; in how many entries it occurred, the first and the last.
+    fn settle(&self, number: u32, twins: TwinRows, sum: &mut Row) -> (u64, (u64, u64)) {
+        let row: &heaptally_segment::layout::Row = entry(self.map.rows, number);
+        let window: &Window = entry(self.map.windows, row.window.load(Relaxed));
+        let place = u64::from(window.attempts.load(Relaxed) - 1) * ATTEMPTS_BYTES;
+        // Each attempt that was discarded, in order.
+        let discarded: Vec<u64> = (0..=window.entries.load(Relaxed))
+            .filter(|attempt| {
+                let word = entry::<u64>(self.map.attempts, ((place + attempt / 64 * 8) / 8) as u32);
+                word >> (attempt % 64) & 1 == 1
+            })
+            .collect();
+        assert_eq!(discarded.len() as u64, window.discarded_entries.load(Relaxed));
+        for shard in 0..self.tally.header().shards.load(Relaxed) {
+            let of = |row: u32| {
+                self.counters(shard, row).map_or((Row::default(), 0), |counters| {
+                    (counts(counters), counters.entered.load(Relaxed) & ((1 << ENTERED_ENTRY_BITS) - 1))
+                })
+            };
+            let (counted, latest) = of(number);
+            let ((before, _), (mut gone, unfinished)) = (of(twins.before), of(twins.discarded));
+            assert_eq!(unfinished, 0, "nothing is half-written");
+            if discarded.contains(&latest) {
+                add(&mut gone, &counted);
+                subtract(&mut gone, &before);
+            }
+            subtract(sum, &gone);
+            sum.discarded += gone.allocations;
+            sum.discarded_bytes += gone.bytes;
+        }
+        let number_of =
+            |attempt: u64| attempt - discarded.iter().filter(|gone| **gone < attempt).count() as u64;
+        let mut kept: Vec<u64> = vec![row.first_kept.load(Relaxed), row.last_kept.load(Relaxed)];
+        let last = row.last_entry.load(Relaxed);
+        kept.extend(Some(last).filter(|last| !discarded.contains(last)));
+        kept.retain(|attempt| *attempt != 0);
+        let gone = row.discarded_entries.load(Relaxed) + u64::from(discarded.contains(&last));
+        let entries = row.entries.load(Relaxed) - gone;
+        let ends = kept
+            .first()
+            .zip(kept.last())
+            .map_or((0, 0), |(first, last)| (number_of(*first), number_of(*last)));
+        (entries, ends)
+    }
+
+    fn counters(&self, shard: u32, row: u32) -> Option<&Counters> {
+        let directory = shard * (DIRECTORY_BYTES as u32 / 4);
+        let chunk = entry::<u32>(self.map.directories, directory + row / ROWS_PER_CHUNK).checked_sub(1)?;
+        assert!(u64::from(chunk) * CHUNK_BYTES < self.map.counters.bytes);
+        Some(entry(self.map.counters, chunk * ROWS_PER_CHUNK + row % ROWS_PER_CHUNK))
+    }
+
     fn read_counters(&self, row: u32, mut with: impl FnMut(&Counters)) {
         for shard in 0..self.tally.header().shards.load(Relaxed) {
-            let directory = shard * (DIRECTORY_BYTES as u32 / 4);
-            let chunk = *entry::<u32>(self.map.directories, directory + row / ROWS_PER_CHUNK);
-            if chunk != 0 {
-                assert!(u64::from(chunk) * CHUNK_BYTES <= self.map.counters.bytes);
-                with(entry(self.map.counters, (chunk - 1) * ROWS_PER_CHUNK + row % ROWS_PER_CHUNK));
+            if let Some(counters) = self.counters(shard, row) {
+                with(counters);
             }
         }
     }
@@ -289,6 +351,21 @@ fn add(one: &mut Row, two: &Row) {
     one.reallocs_moved += two.reallocs_moved;
     one.failed += two.failed;
     one.reallocs_to_zero += two.reallocs_to_zero;
+    one.discarded += two.discarded;
+    one.discarded_bytes += two.discarded_bytes;
+}
+
+/// Takes away what attempts are told apart by.
+fn subtract(one: &mut Row, two: &Row) {
+    one.allocations -= two.allocations;
+    one.bytes -= two.bytes;
+    one.temporary -= two.temporary;
+    one.temporary_bytes -= two.temporary_bytes;
+    one.reallocs -= two.reallocs;
+    one.reallocs_in_place -= two.reallocs_in_place;
+    one.reallocs_moved -= two.reallocs_moved;
+    one.failed -= two.failed;
+    one.reallocs_to_zero -= two.reallocs_to_zero;
 }
 
 fn counts(counters: &Counters) -> Row {
@@ -307,6 +384,8 @@ fn counts(counters: &Counters) -> Row {
         reallocs_moved: counters.reallocs_moved.load(Relaxed),
         failed: counters.failed.load(Relaxed),
         reallocs_to_zero: counters.reallocs_to_zero.load(Relaxed),
+        discarded: 0,
+        discarded_bytes: 0,
         entries: Default::default(),
     }
 }

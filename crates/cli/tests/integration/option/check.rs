@@ -50,6 +50,8 @@ rows! {
     "--window-in": window_in,
     "--window-pause": window_pause,
     "--window-resume": window_resume,
+    "--window-restart": window_restart,
+    "--window-harness": window_harness,
     "--no-lifetimes": no_lifetimes,
     "--segment-dir": segment_dir,
     "--output": output,
@@ -373,6 +375,16 @@ fn window_pause(bench: &Bench) {
 
 fn window_resume(bench: &Bench) {
     record(bench, &["--window-resume", "w=parse"], &bench.demo()).expect(4).says(&["--window-at"]);
+}
+
+fn window_restart(bench: &Bench) {
+    record(bench, &["--window-restart", "w"], &bench.demo()).expect(4).says(&["no window of that name"]);
+}
+
+fn window_harness(bench: &Bench) {
+    record(bench, &["--window-harness", "w=parse"], &bench.demo())
+        .expect(4)
+        .says(&["no window of that name"]);
 }
 
 fn window_in(bench: &Bench) {

@@ -14,6 +14,8 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--window-in", check: window_in },
     Row { command: "run", option: "--window-pause", check: window_pause },
     Row { command: "run", option: "--window-resume", check: window_resume },
+    Row { command: "run", option: "--window-restart", check: window_restart },
+    Row { command: "run", option: "--window-harness", check: window_harness },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
@@ -88,6 +90,32 @@ fn window_resume(bench: &Bench) {
     let call = bench.call(&[&at[..], &["--window-resume", "w=heaptally_demo::parse", &demo]].concat());
     call.expect(0).says(&["not paused"]);
     bench.call(&["run", "--window-resume", "w=parse", "true"]).expect(125).says(&["--window-at"]);
+}
+
+fn window_restart(bench: &Bench) {
+    let demo = bench.demo();
+    // The demo never closes it: all but the last entry are discarded.
+    let at = "w=heaptally_demo::parse .. heaptally_demo::demo";
+    let options = ["run", "-o", "restart.pb.gz", "--window-at", at, "--window-restart", "w"];
+    bench.call(&[&options[..], &[&demo]].concat());
+    let report = bench.sandbox.json("restart.pb.gz");
+    assert_eq!(
+        (&report["windows"][0]["entries"], &report["windows"][0]["discarded_entries"]),
+        (&1.into(), &99.into())
+    );
+    bench.call(&["run", "--window-restart", "w", "true"]).expect(125).says(&["no window of that name"]);
+}
+
+fn window_harness(bench: &Bench) {
+    let demo = bench.demo();
+    let options = ["run", "-o", "harness.pb.gz", "--window", "parse", "--window-harness"];
+    bench.output(&[&options[..], &["parse=heaptally_demo::insert", &demo]].concat());
+    let report = bench.sandbox.json("harness.pb.gz");
+    let windows = report["windows"].as_array().into_iter().flatten();
+    let kinds: Vec<(&str, &str)> =
+        windows.filter_map(|window| window["name"].as_str().zip(window["kind"].as_str())).collect();
+    assert_eq!(kinds, [("parse", "process"), ("parse (harness)", "harness")]);
+    bench.call(&["run", "--window-harness", "w", "true"]).expect(125).says(&["NAME=FUNCTION"]);
 }
 
 fn window_in(bench: &Bench) {

@@ -55,6 +55,8 @@ fn profile() -> Profile {
                 temporary_bytes: 20,
                 failed: 7,
                 reallocs_to_zero: 8,
+                discarded: 9,
+                discarded_bytes: 11,
             },
             ..Row::default()
         }],
@@ -77,7 +79,7 @@ fn values_stand_in_the_order_of_the_frozen_list() {
          freed_later_space realloc realloc_in_place realloc_moved temporary_objects temporary_space failed \
          discarded_objects discarded_space"
     );
-    assert_eq!(message.sample[0].value, [10, 100, 6, 60, 4, 40, 3, 30, 6, 1, 5, 2, 20, 7, 0, 0]);
+    assert_eq!(message.sample[0].value, [10, 100, 15, 71, 4, 40, 3, 30, 6, 1, 5, 2, 20, 7, 9, 11]);
     let mut unknown = profile();
     unknown.environment.lifetimes = false;
     assert_eq!(self::message(&unknown, 0).sample[0].value[2..4], [0, 0]);

@@ -10,7 +10,7 @@
 //!                                  was not allocating before
 //!                                  the base has this stack from Parser::header outwards
 //!                                  calls String::clone, from Parser::header ← main
-//!   unchanged: 60 stacks (12 paired although inlining differs)
+//!   unchanged: 60 stacks   (paired although they differ: 12 by inlining)
 //! ```
 //!
 //! The first line is the answer: the first entry of the window that has the greatest difference.
@@ -207,7 +207,7 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
     }
 }
 
-/// `unchanged: 60 stacks (12 paired although inlining differs)`.
+/// `unchanged: 60 stacks   (paired although they differ: 12 by inlining)`.
 fn pairing(window: &WindowDiff<'_>) -> String {
     let pairing = &window.pairing;
     let differing: Vec<String> = [
@@ -285,6 +285,12 @@ pub fn words(condition: &Condition) -> String {
             return format!(
                 "windows of the base: {base}, of the change: {change}; a file without windows is of the whole run, so its \
                  stacks are new or gone: record both with heaptally, or both with the other tool"
+            );
+        }
+        What::Definitions => {
+            return format!(
+                "windows are defined at other functions, and may be other parts of the program: {base} in the base, {change} in \
+                 the change"
             );
         }
         What::Nameless => {
