@@ -27,6 +27,15 @@ pub(crate) fn visible(name: &[u8]) -> String {
     escape(&escape_path(name)).into_owned()
 }
 
+/// The text of a file, without the byte order mark that some editors put before it; or the line, from 1, that is no UTF-8.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, usize> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.iter().take(error.valid_up_to());
+        before.filter(|byte| **byte == b'\n').count() + 1
+    })
+}
+
 /// Prints a message, its further lines indented. A closed error output is no error.
 pub(crate) fn print(message: &str) {
     let text = format!("heaptally: {}\n", message.trim_end().replace('\n', "\n  "));

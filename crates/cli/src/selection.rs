@@ -13,7 +13,7 @@ use regex::Regex;
 
 use crate::config::settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
-use crate::message::quote;
+use crate::message::{quote, text};
 
 /// More than any file of rules holds.
 const MAX_RULES_BYTES: u64 = 1 << 20;
@@ -103,10 +103,18 @@ impl SelectionArgs {
         for file in &self.rules {
             let refuse =
                 |why: String| Failure::new(USAGE, format!("cannot use the rules {}: {why}", quote(file)));
-            let mut text = String::new();
-            let read = File::open(file).and_then(|file| file.take(MAX_RULES_BYTES).read_to_string(&mut text));
+            let mut bytes = Vec::new();
+            let read =
+                File::open(file).and_then(|file| file.take(MAX_RULES_BYTES + 1).read_to_end(&mut bytes));
             read.map_err(|error| refuse(error.to_string()))?;
-            rules.extend(&Rules::parse(&text).map_err(|error| refuse(error.to_string()))?);
+            if bytes.len() as u64 > MAX_RULES_BYTES {
+                return Err(refuse(format!(
+                    "it is larger than {MAX_RULES_BYTES} bytes\nname a file of rules"
+                )));
+            }
+            let text =
+                text(&bytes).map_err(|line| refuse(format!("line {line}: not UTF-8\nsave it as UTF-8")))?;
+            rules.extend(&Rules::parse(text).map_err(|error| refuse(error.to_string()))?);
         }
         Ok(rules)
     }

@@ -13,7 +13,7 @@ pub enum Error {
         found: String,
     },
     /// The gzip stream is cut short or damaged.
-    #[error("damaged file: gzip: at byte {at} of {len}: {reason}")]
+    #[error("damaged profile: gzip: at byte {at} of {len}: {reason}")]
     Gzip {
         /// The byte of the file, from 0, up to which it could be unpacked.
         at: usize,

@@ -42,7 +42,12 @@ fn tail(path: &str) -> &str {
 
 /// Whether a source is the user's own.
 pub(crate) fn is_own(path: &str, project: &str) -> bool {
-    !path.starts_with('/') || inside(path, project).is_some_and(|inner| !inner.starts_with(".cargo/"))
+    is_relative(path) || inside(path, project).is_some_and(|inner| !inner.starts_with(".cargo/"))
+}
+
+/// Whether a path is of the folder where the build began, and leads out of it nowhere.
+pub(crate) fn is_relative(path: &str) -> bool {
+    !path.starts_with('/') && !path.split('/').any(|part| part == "..")
 }
 
 /// A path below a folder.
@@ -84,5 +89,7 @@ mod tests {
         assert!(!is_own("/p/.cargo/registry/src/x/a.rs", "/p"));
         assert!(!is_own("/usr/include/a.h", "/p"));
         assert!(!is_own("/pp/a.rs", "/p"));
+        assert!(is_own("./src/a.c", "/p"));
+        assert!(!is_own("./csu/../sysdeps/x86/start.h", "/p") && !is_own("../a.c", "/p"));
     }
 }

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use heaptally_profile::frame::Frame;
+use heaptally_profile::name_part;
 
 /// A name without what the standard library adds to it: inline namespaces, default arguments of containers.
 pub(crate) fn shorten(name: &str) -> Cow<'_, str> {
@@ -76,26 +77,7 @@ pub(crate) fn is_cpp(frame: &Frame<'_>) -> bool {
 
 /// A C++ function's name without its parameters; another name as it is.
 pub(crate) fn without_parameters(name: &str, is_cpp: bool) -> &str {
-    if !is_cpp || !name.contains('(') {
-        return name;
-    }
-    let mut depth = 0_usize;
-    // From the end: the last bracket that opens at the outer level begins the parameters.
-    for (at, character) in name.char_indices().rev() {
-        match character {
-            ')' => depth += 1,
-            '(' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    let short = name.get(..at).unwrap_or(name);
-                    // `operator()` and a lambda's own brackets belong to the name.
-                    return if short.is_empty() || short.ends_with("operator") { name } else { short };
-                }
-            }
-            _ => {}
-        }
-    }
-    name
+    if is_cpp { name_part::without_parameters(name) } else { name }
 }
 
 #[cfg(test)]
@@ -140,5 +122,6 @@ mod tests {
         );
         assert_eq!(short("<fn(A) as B>::f", "_RNv"), "<fn(A) as B>::f");
         assert_eq!(short("(anonymous namespace)::f(int)", "_Z1f"), "(anonymous namespace)::f");
+        assert_eq!(short("a::(anonymous namespace)::f", "_Z1f"), "a::(anonymous namespace)::f");
     }
 }

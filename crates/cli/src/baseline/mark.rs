@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use heaptally_profile::path_text::escape_path;
 use heaptally_report::escape::escape;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, UNREADABLE};
 use crate::message::quote;
 
 /// What is put behind the file's name.
@@ -75,6 +75,33 @@ pub(crate) fn state(file: &Path) -> State {
     })
 }
 
+/// What is said where a run that goes on is to replace a file.
+pub(crate) fn in_use(file: &Path) -> Failure {
+    let name = quote(file);
+    Failure::new(UNREADABLE, format!("{name} is being replaced by a run that goes on\nwait for it"))
+}
+
+/// After a run's new file was put in its place: has it count as good.
+pub(crate) fn clear(file: &Path) -> Result<(), Failure> {
+    forget(file).map_err(|error| {
+        Failure::recorder(format!(
+            "{} is new, and the mark that it is not cannot be removed: {error}\nremove {}",
+            quote(file),
+            quote(path_of(file))
+        ))
+    })
+}
+
+/// After a run that failed: marks the file of which it did not make another, and has the failure say so.
+pub(crate) fn mark_failed(file: &Path, program: &[OsString], failure: &mut Failure) {
+    let said = match mark_stale(file, program, &failure.message) {
+        Ok(false) => return,
+        Ok(true) => ": marked as stale".to_owned(),
+        Err(error) => format!(", and cannot be marked as that: {error}"),
+    };
+    failure.message.push_str(&format!("\n{} is of an earlier run{said}", quote(file)));
+}
+
 /// Has what is there count as good.
 pub(crate) fn forget(file: &Path) -> io::Result<()> {
     match fs::remove_file(path_of(file)) {
@@ -84,7 +111,7 @@ pub(crate) fn forget(file: &Path) -> io::Result<()> {
 }
 
 /// Marks a file of which a run that failed did not make another; returns whether there is one.
-pub(crate) fn mark_stale(file: &Path, program: &[OsString], why: &str) -> io::Result<bool> {
+fn mark_stale(file: &Path, program: &[OsString], why: &str) -> io::Result<bool> {
     if !file.is_file() {
         return Ok(false);
     }

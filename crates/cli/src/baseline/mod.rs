@@ -29,7 +29,7 @@ mod saving;
 
 pub(crate) use environment::require_same;
 pub(crate) use folder::folder;
-pub(crate) use mark::{Replacement, State, forget, mark_stale, state};
+pub(crate) use mark::{Replacement, State, clear, forget, in_use, mark_failed, state};
 pub(crate) use saving::Saving;
 
 /// How a profile's file ends.
@@ -144,9 +144,7 @@ fn refuse_stale(path: &Path, what: &str, option: &str) -> Result<(), Failure> {
     let refuse = |words: String| Err(Failure::new(UNREADABLE, words));
     match state(path) {
         State::Fresh => Ok(()),
-        State::InUse => {
-            refuse(format!("{} is being replaced by a run that goes on\nwait for it", quote(path)))
-        }
+        State::InUse => Err(in_use(path)),
         State::Stale(why) => {
             let next = if option == "-o" {
                 format!("run again, or remove {} if the file is what you mean", quote(mark::path_of(path)))
@@ -173,7 +171,12 @@ pub(crate) fn list(settings: &Settings) -> io::Result<Vec<String>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry?.file_name();
+        let entry = entry?;
+        // What is no file is no baseline either.
+        if !entry.path().is_file() {
+            continue;
+        }
+        let name = entry.file_name();
         let name = name.to_str().and_then(|name| name.strip_suffix(ENDING));
         names.extend(name.filter(|name| check_name(name).is_ok()).map(str::to_owned));
     }

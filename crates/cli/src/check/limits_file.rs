@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use heaptally_profile::limit::{Limits, read, threshold};
 
 use crate::exit::{Failure, UNREADABLE};
-use crate::message::quote;
+use crate::message::{self, quote};
 
 /// More than any file of limits holds.
 const MAX_BYTES: u64 = 16 << 20;
@@ -69,15 +69,10 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
             "it is a compressed file, as profiles are\na profile is given with --baseline",
         ));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let line = error
-            .as_bytes()
-            .iter()
-            .take(error.utf8_error().valid_up_to())
-            .filter(|byte| **byte == b'\n')
-            .count();
-        refuse(path, &format!("line {}: not UTF-8\n{advice}", line + 1))
-    })
+    match message::text(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(line) => Err(refuse(path, &format!("line {line}: not UTF-8\n{advice}"))),
+    }
 }
 
 /// What a file's text says.

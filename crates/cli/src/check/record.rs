@@ -9,11 +9,11 @@ use heaptally_profile::pprof;
 use heaptally_report::child::sentences;
 use heaptally_report::summary::summary;
 
-use crate::baseline::{Saving, forget, mark_stale, path_of};
+use crate::baseline::{Saving, clear, mark_failed, path_of};
 use crate::config::settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::large_stack::on_large_stack;
-use crate::message::{self, quote};
+use crate::message;
 use crate::output::{Content, Output};
 use crate::recording::{Recorded, Recording, RecordingArgs, record};
 
@@ -123,11 +123,8 @@ impl RecordArgs {
         let file = output.as_ref().filter(|output| output.is_file()).map(|output| output.path().to_owned());
         let recorded = recorded.map_err(|mut failure| {
             // What stands there is of an earlier run.
-            if let Some(Err(error)) = file.as_ref().map(|file| mark_stale(file, program, &failure.message)) {
-                failure.message.push_str(&format!(
-                    "\n{} is of an earlier run, and cannot be marked as that: {error}",
-                    self.shown_output()
-                ));
+            if let Some(file) = &file {
+                mark_failed(file, program, &mut failure);
             }
             unmeasured(failure)
         })?;
@@ -141,15 +138,7 @@ impl RecordArgs {
         let (line, bytes) = on_large_stack(|| (summary(&profile), pprof::write(&profile)))?;
         if let Some(output) = output {
             output.write(&bytes).map_err(unmeasured)?;
-            if let Some(Err(error)) = file.as_ref().map(|file| forget(file)) {
-                return Err(Failure::new(
-                    UNREADABLE,
-                    format!(
-                        "{} is new, and the mark that it is not cannot be removed: {error}\nremove the mark",
-                        self.shown_output()
-                    ),
-                ));
-            }
+            file.as_deref().map_or(Ok(()), clear).map_err(unmeasured)?;
         }
         let warnings: String = warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
         let children = sentences(&profile.children);
@@ -163,9 +152,5 @@ impl RecordArgs {
             return Ok((Checked::Failed(code), bytes));
         }
         Ok((Checked::Profile(Box::new(profile)), bytes))
-    }
-
-    fn shown_output(&self) -> String {
-        self.output.as_deref().map(quote).unwrap_or_default()
     }
 }

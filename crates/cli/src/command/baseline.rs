@@ -10,7 +10,7 @@ use heaptally_profile::model::Profile;
 use heaptally_report::escape::escape;
 use serde_json::{Value, json};
 
-use crate::baseline::{State, folder, forget, list, path_of, resolve, state};
+use crate::baseline::{State, folder, forget, in_use, list, path_of, resolve, state};
 use crate::command::report::read;
 use crate::config::settings;
 use crate::exit::{Failure, UNREADABLE};
@@ -108,10 +108,7 @@ fn existing(name: &str) -> anyhow::Result<PathBuf> {
 
 fn refuse_in_use(path: &Path) -> Result<(), Failure> {
     match state(path) {
-        State::InUse => Err(Failure::new(
-            UNREADABLE,
-            format!("{} is being replaced by a run that goes on\nwait for it", quote(path)),
-        )),
+        State::InUse => Err(in_use(path)),
         State::Fresh | State::Stale(_) => Ok(()),
     }
 }

@@ -1,10 +1,11 @@
 //! `heaptally limits`: writes files of limits, and shows what they say.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueHint};
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::check::{CheckOptions, Outcome, Spread, Subject, check};
 use heaptally_profile::limit::update::{Edit, Measured, Update as How, update};
@@ -20,7 +21,7 @@ use heaptally_report::text::check::text;
 use crate::baseline::read;
 use crate::check::form::write;
 use crate::check::limits_file::{self, Kind};
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::exit::{Failure, UNREADABLE};
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project};
 use crate::terminal::print;
@@ -56,8 +57,8 @@ struct Update {
     #[arg(long)]
     ratchet: bool,
     /// What windows without any limit get a limit for; can be given several times [default: allocs].
-    #[arg(long, value_name = "COUNT", value_enum)]
-    metric: Vec<Count>,
+    #[arg(long, value_name = "COUNT", value_parser = metrics())]
+    metric: Vec<Metric>,
     /// Do not write, but say what would be.
     #[arg(long)]
     dry_run: bool,
@@ -76,33 +77,17 @@ struct Show {
     profile: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Count {
-    /// Allocations.
-    Allocs,
-    /// Their bytes.
-    Bytes,
-    /// Blocks not freed while the window was open.
-    Live,
-    /// Their bytes.
-    LiveBytes,
-    /// Blocks freed by their thread before its next allocation.
-    Temporary,
-    /// Allocations by realloc of a live block.
-    Reallocs,
-}
-
-impl Count {
-    fn metric(self) -> Metric {
-        match self {
-            Self::Allocs => Metric::Allocs,
-            Self::Bytes => Metric::Bytes,
-            Self::Live => Metric::Live,
-            Self::LiveBytes => Metric::LiveBytes,
-            Self::Temporary => Metric::Temporary,
-            Self::Reallocs => Metric::Reallocs,
-        }
-    }
+/// The counts by their names, with `-` as options have it.
+fn metrics() -> impl TypedValueParser<Value = Metric> {
+    let value = |metric: Metric| {
+        let value = match metric {
+            Metric::LiveBytes => PossibleValue::new("live-bytes").alias(metric.key()),
+            _ => PossibleValue::new(metric.key()),
+        };
+        value.help(metric.meaning())
+    };
+    PossibleValuesParser::new(Metric::ALL.map(value))
+        .try_map(|word| Metric::of_key(&word.replace('-', "_")).ok_or("no such count"))
 }
 
 impl LimitsCommand {
@@ -160,7 +145,7 @@ impl Update {
     ) -> Result<(String, Vec<Edit>), Failure> {
         let updated = match limits_file::kind(file) {
             Kind::Toml => {
-                let mut metrics: Vec<Metric> = self.metric.iter().map(|count| count.metric()).collect();
+                let mut metrics = self.metric.clone();
                 if metrics.is_empty() {
                     metrics.push(Metric::Allocs);
                 }
@@ -215,8 +200,8 @@ fn existing(file: &Path) -> Result<Option<String>, Failure> {
     match fs::metadata(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Ok(found) if !found.is_file() => Err(Failure::new(
-            USAGE,
-            format!("{}: {}\nname a file", quote(file), io::Error::from(ErrorKind::InvalidInput)),
+            UNREADABLE,
+            format!("cannot update the limits {}: it is no regular file\nname a file", quote(file)),
         )),
         _ => limits_file::text(file).map(Some),
     }
@@ -238,6 +223,7 @@ fn line(edit: &Edit) -> String {
 impl Show {
     fn run(self) -> anyhow::Result<u8> {
         let limits = limits_file::read_all(&self.limits)?;
+        let profile = self.profile.as_deref().map(read).transpose()?;
         let mut told: String = limits.gates.iter().map(of_gate).collect();
         for ignore in &limits.ignores {
             let stack: Vec<&str> = ignore.stack.iter().map(|pattern| pattern.as_str()).collect();
@@ -254,9 +240,9 @@ impl Show {
             told.push_str("no limits\n");
         }
         print(&told)?;
-        if let Some(file) = &self.profile {
+        if let Some(profile) = profile {
             let options = CheckOptions { accepts_failed: true, ..CheckOptions::default() };
-            let subject = Subject::new(read(file)?, None, &limits, &options);
+            let subject = Subject::new(profile, None, &limits, &options);
             let verdict = check(&subject, &limits, &options);
             let options =
                 heaptally_report::Options { project: project(), ..heaptally_report::Options::default() };

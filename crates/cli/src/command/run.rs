@@ -14,13 +14,13 @@ use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
 
-use crate::baseline::{Saving, forget, mark_stale};
+use crate::baseline::{Saving, clear, mark_failed};
 use crate::config::settings;
 use crate::convert::is_complete;
 use crate::exit::Failure;
 use crate::family::{self, Process};
 use crate::large_stack::on_large_stack;
-use crate::message::{print, quote};
+use crate::message::print;
 use crate::output::{Content, Output};
 use crate::recording::{Recorded, Recording, RecordingArgs, record_with};
 use crate::selection::project;
@@ -98,16 +98,7 @@ impl Run {
         let file = output.is_file().then(|| output.path().to_owned());
         let mut result = self.record_and_write(output, status);
         if let (Err(failure), Some(file), None) = (&mut result, &file, &status.profile) {
-            match mark_stale(file, &self.program, &failure.message) {
-                Ok(true) => failure
-                    .message
-                    .push_str(&format!("\n{} is of an earlier run: marked as stale", quote(file))),
-                Ok(false) => {}
-                Err(error) => failure.message.push_str(&format!(
-                    "\n{} is of an earlier run, and cannot be marked as that: {error}",
-                    quote(file)
-                )),
-            }
+            mark_failed(file, &self.program, failure);
         }
         let said = match (saving, &result) {
             (None, _) => return result.map(|(code, _)| code),
@@ -144,12 +135,7 @@ impl Run {
         let (path, is_file) = (output.path().to_owned(), output.is_file());
         output.write(&bytes)?;
         if is_file {
-            forget(&path).map_err(|error| {
-                Failure::recorder(format!(
-                    "{} is new, and the mark that it is not cannot be removed: {error}\nremove the mark",
-                    quote(&path)
-                ))
-            })?;
+            clear(&path)?;
         }
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {

@@ -48,6 +48,13 @@ impl Symbols {
         })?;
         let path =
             program::find(&self.program).map_err(|failure| Failure::new(UNREADABLE, failure.message))?;
+        if !path.is_file() {
+            let words = format!(
+                "cannot read {}: it is no regular file\nname a program or library for x86-64",
+                quote(&path)
+            );
+            return Err(Failure::new(UNREADABLE, words).into());
+        }
         let mut paths = vec![path.clone()];
         if pattern.is_some() {
             paths.extend(needed_libraries(&path));

@@ -93,7 +93,11 @@ fn a_profile_that_the_last_run_did_not_write_is_not_compared() {
     sandbox.call(["run", "-o", "change.pb.gz", "true"]).expect(0);
     let old = fs::read(sandbox.work("change.pb.gz")).unwrap();
     let failed = sandbox.call(["run", "-o", "change.pb.gz", "no-such-program"]);
-    failed.expect(127).says(&["`change.pb.gz` is of an earlier run"]);
+    let marked = "`change.pb.gz` is of an earlier run: marked as stale";
+    failed.expect(127).says(&[marked]);
+    // `check` says it in the same words.
+    let check = ["check", "--baseline", "./base.pb.gz", "-o", "change.pb.gz", "--", "no-such-program"];
+    sandbox.call(check).expect(4).says(&[marked]);
     for diff in [["base.pb.gz", "change.pb.gz"], ["change.pb.gz", "base.pb.gz"]] {
         sandbox
             .call(["diff"].iter().chain(&diff))

@@ -8,6 +8,7 @@ mod check;
 mod ci;
 mod completion;
 mod config;
+mod damage;
 mod doctor;
 mod elf_copy;
 mod import;

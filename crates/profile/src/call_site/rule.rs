@@ -65,11 +65,11 @@ impl Rules {
                 continue;
             }
             let Some(section) = section else {
-                return Err(rule_error(format!("{} stands before the first section", line.escape_debug())));
+                return Err(rule_error(format!("{} stands before the first section", shown(line))));
             };
             let is_title = line.starts_with('[') && line.ends_with(']');
             if is_title && line != KERNELS_MODULE {
-                return Err(rule_error(format!("unknown section {}", line.escape_debug())));
+                return Err(rule_error(format!("unknown section {}", shown(line))));
             }
             section(&mut rules).push(line.to_owned());
         }
@@ -133,6 +133,16 @@ impl Rules {
 
 fn any(patterns: &[String], text: &str) -> bool {
     !text.is_empty() && patterns.iter().any(|pattern| glob::matches(pattern, text))
+}
+
+/// A line for a message: short, and with everything in it visible.
+fn shown(line: &str) -> String {
+    const SHOWN: usize = 60;
+    let mut text = line.chars().take(SHOWN).collect::<String>().escape_debug().to_string();
+    if line.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -244,6 +254,8 @@ mod tests {
         assert_eq!(error.to_string(), "rule file line 3: unknown section [modules]");
         let error = Rules::parse("libx.so").unwrap_err();
         assert_eq!(error.to_string(), "rule file line 1: libx.so stands before the first section");
+        let error = Rules::parse(&"\0".repeat(5000)).unwrap_err().to_string();
+        assert!(error.len() < 200 && error.contains("\\0…"), "{error}");
     }
 
     #[test]

@@ -32,7 +32,9 @@ fn sniff(content: &[u8]) -> bool {
             Some((stack, _)) => {
                 sound += 1;
                 has_frames |= stack.contains(';');
-                has_names &= stack.contains(char::is_alphabetic);
+                // A second number is told when it is read.
+                let first = columns(stack).filter(|(_, value)| is_digits(value));
+                has_names &= is_name(first.map_or(stack, |(stack, _)| stack));
             }
             None => others += 1,
         }
@@ -42,6 +44,22 @@ fn sniff(content: &[u8]) -> bool {
 
 fn is_text(stack: &str) -> bool {
     !stack.is_empty() && !stack.contains(|character: char| character.is_control() && character != '\t')
+}
+
+/// Whether it is one word that a function may have, brackets and `operator new` aside: no title and no assignment.
+fn is_name(stack: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut is_word = true;
+    for character in stack.chars() {
+        match character {
+            '(' | '<' | '[' | '{' => depth += 1,
+            ')' | '>' | ']' | '}' => depth = depth.saturating_sub(1),
+            character => is_word &= depth > 0 || !character.is_whitespace(),
+        }
+    }
+    (is_word || stack.starts_with("operator "))
+        && stack.contains(char::is_alphabetic)
+        && !stack.ends_with([':', '=', ','])
 }
 
 fn is_digits(text: &str) -> bool {

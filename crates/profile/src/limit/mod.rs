@@ -304,6 +304,18 @@ impl Metric {
         }
     }
 
+    /// What it counts, for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Allocs => "Allocations",
+            Self::Bytes => "Their bytes",
+            Self::Live => "Blocks not freed while the window was open",
+            Self::LiveBytes => "Their bytes",
+            Self::Temporary => "Blocks freed by their thread before its next allocation",
+            Self::Reallocs => "Allocations by realloc of a live block",
+        }
+    }
+
     /// It, by [`key`](Self::key).
     pub fn of_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.key() == key)

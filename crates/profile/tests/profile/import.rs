@@ -374,7 +374,10 @@ fn a_sum_that_is_too_large_is_said() {
 fn stacks_of_one_frame_are_stacks() {
     let profile = read(b"main 40\nstd::thread::Inner::run 2\n").unwrap().profile;
     assert_eq!((total(&profile).allocations, found(&profile, "main")), (42, 40));
-    for other in ["main 40\nand so on\n", "1 2\n3 4\n", "main\n"] {
+    let profile = read(b"operator new(unsigned long) 3\na<b, c>::d(e, f)[g h] 4\n").unwrap().profile;
+    assert_eq!(total(&profile).allocations, 7);
+    for other in ["main 40\nand so on\n", "1 2\n3 4\n", "main\n", "allocs = 1\n", "Memory: 5\n", "of all 7\n"]
+    {
         refused(other, "not a profile");
     }
 }

@@ -6,7 +6,7 @@ use heaptally_profile::check::{CheckOptions, Subject, Verdict, check, default_ga
 use heaptally_profile::limit::read::read;
 use heaptally_profile::limit::{Amount, Date, Limits, Origin, Rate, Severity};
 use heaptally_profile::merge::merge;
-use heaptally_profile::model::Profile;
+use heaptally_profile::model::{Module, Profile};
 use heaptally_report::Options;
 use heaptally_report::check_bencher::check_bencher;
 use heaptally_report::check_benchmark_action::check_benchmark_action;
@@ -184,6 +184,35 @@ fn sarif_points_at_the_guilty_line() {
     assert!(place["region"]["startLine"].as_u64() > Some(0));
     let limit = &result["relatedLocations"][0]["physicalLocation"];
     assert_eq!(limit["artifactLocation"]["uri"], "limits.toml");
+}
+
+/// The C library's start of a program has a relative path, which lies in no project.
+#[test]
+fn a_line_of_the_c_library_is_not_the_users() {
+    let side = |rows: &[(u64, u64, &str)], path: &str, file: &str| {
+        let mut side = profile(1000, rows);
+        let own = side.functions.iter().position(|function| function.name == "main").unwrap();
+        side.functions[own].file = file.to_owned();
+        side.modules.push(Module { path: path.to_owned(), ..Module::default() });
+        let module = side.modules.len() - 1;
+        for location in &mut side.locations {
+            let is_main = location.lines.iter().any(|line| line.function == own);
+            location.lines.iter_mut().for_each(|line| line.line = if is_main { 58 } else { 0 });
+            location.module = is_main.then_some(module);
+        }
+        side.normalize().expect("valid");
+        side
+    };
+    let place = |path: &str, file: &str| {
+        let (base, change) = (side(&BASE, path, file), side(&CHANGE, path, file));
+        let gitlab =
+            with(change, Some(base), "", |verdict| check_gitlab(verdict, &Options::default(), false));
+        let gitlab: Value = serde_json::from_str(&gitlab).expect("JSON");
+        gitlab[0]["location"]["path"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(place("/work/bench", "./src/main.c"), "src/main.c");
+    assert_eq!(place("/lib/x86_64-linux-gnu/libc.so.6", "./csu/libc-start.c"), "heaptally");
+    assert_eq!(place("/work/bench", "./csu/../sysdeps/start.h"), "heaptally");
 }
 
 #[test]

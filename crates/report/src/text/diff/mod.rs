@@ -129,6 +129,15 @@ fn answer(sides: &Sides<'_, '_>) -> String {
     });
     let Some((window, entry)) = most.and_then(|window| Some((window, window.entries.first()?))) else {
         let windows = shown(sides.diff).count() as u64;
+        let [base, change] = sides.diff.unpaired.each_ref().map(|windows| {
+            let windows = windows.iter().filter(|window| !window.in_background).count() as u64;
+            counted(windows, "window", "windows")
+        });
+        if windows == 0 && sides.diff.differs() {
+            return format!(
+                "nothing to compare: no window is on both sides ({base} in the base only, {change} in the change only)"
+            );
+        }
         let stacks: u64 = shown(sides.diff).map(|window| window.pairing.unchanged).sum();
         let (windows, stacks) = (counted(windows, "window", "windows"), counted(stacks, "stack", "stacks"));
         return match sides.diff.differs() {
