@@ -1,6 +1,6 @@
 //! Which functions of which loaded modules are meant, and what is to be written at their entries.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,37 @@ struct Chosen {
     own: Vec<(u64, u64)>,
     /// Their code, parts that were split off and inlined copies included.
     ranges: Vec<(u64, u64)>,
+    /// What else is to be said of them.
+    remarks: Vec<String>,
+}
+
+/// What is said of a function that has names which were not asked for: whoever calls it by these enters it, too.
+fn others(edge: &Edge, function: &ListedFunction) -> Option<String> {
+    if function.system_names.len() < 2 || function.range.is_none() {
+        return None;
+    }
+    let alone = |(name, system_name): (String, &String)| ListedFunction {
+        name,
+        system_names: vec![system_name.clone()],
+        ..function.clone()
+    };
+    let all = names(function).into_iter().zip(&function.system_names).map(alone);
+    let (asked, others): (Vec<_>, Vec<_>) =
+        all.partition(|alone| !edge.pattern.find(std::slice::from_ref(alone)).is_empty());
+    // Constructors and their like have several symbols and one name.
+    let asked: BTreeSet<String> =
+        asked.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
+    let others: BTreeSet<String> =
+        others.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
+    let others: Vec<String> = others.difference(&asked).map(quote).collect();
+    let more = if others.len() > MOST_NAMED { " …" } else { "" };
+    let named = others.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    (!others.is_empty() && !asked.is_empty()).then(|| {
+        format!(
+            "{} is also {named}{more} (equal code folded by the linker, or other names): these count, too",
+            quote(&edge.text)
+        )
+    })
 }
 
 /// The names of functions, where they are not all the same.
@@ -178,6 +209,7 @@ impl Finder {
                 continue;
             }
             self.places.insert((area, index), path.to_owned());
+            chosen.remarks.iter().for_each(|remark| self.problem(index, remark.clone()));
             if edge.role == Role::Harness {
                 let key = (edge.window.clone(), path.as_os_str().as_bytes().to_vec());
                 self.harness.entry(key).or_default().extend(chosen.ranges);
@@ -267,6 +299,20 @@ impl Finder {
         };
         let entries: Vec<(String, Result<Moved, Refusal>)> =
             functions.iter().map(|function| (function.name.clone(), module.entry(function))).collect();
+        let mut remarks: Vec<String> =
+            functions.iter().filter_map(|function| others(edge, function)).collect();
+        for function in functions.iter().filter(|function| function.is_indirect) {
+            let chosen = module.implementations(function);
+            if !chosen.is_empty() {
+                let more = if chosen.len() > MOST_NAMED { " …" } else { "" };
+                let chosen: Vec<String> = chosen.iter().take(MOST_NAMED).map(quote).collect();
+                remarks.push(format!(
+                    "{} chooses one of {}{more}: name these",
+                    quote(&function.name),
+                    chosen.join(", ")
+                ));
+            }
+        }
         let has_inlined = known.list.has_inlined;
         // A part of a function is entered with it.
         let is_whole = |entry: &Result<Moved, Refusal>| !matches!(entry, Err(Refusal::Part));
@@ -282,7 +328,7 @@ impl Finder {
             found.inlined += inlined.count();
             found.is_inlined_unknown |= is_in && !has_inlined;
         }
-        Chosen { entries, own, ranges }
+        Chosen { entries, own, ranges, remarks }
     }
 
     fn refused(&mut self, index: usize, function: &str, why: Refusal) {
