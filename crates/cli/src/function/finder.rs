@@ -6,21 +6,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
-    CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    PLAN_ACTIONS,
 };
-use heaptally_segment::read::{self, Answer, NewPlan, Request};
+use heaptally_segment::read::{self, Answer, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
 
 use super::definition::{Definitions, Edge, Role};
-use super::entry::{FixupKind, Moved, Refusal};
+use super::entry::{Moved, Refusal};
 use super::module::Module;
 use super::near::nearest;
 use super::pattern::{Pattern, instance_of, names};
+use super::plan::{by_turns, new_plan};
 use crate::message::{quote, quote_bytes};
 
 /// So many functions are named where several fit.
 const MOST_NAMED: usize = 8;
+
+/// Code: addresses (SVMA) from and to.
+pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// An entry for which a plan was made.
 #[derive(Clone, Debug)]
@@ -61,7 +65,7 @@ pub(crate) struct Finder {
     seen: HashMap<u32, Vec<u32>>,
     pub(crate) found: Vec<Found>,
     /// The code of windows' harnesses: by window and module, as the segment has its path.
-    pub(crate) harness: BTreeMap<(String, Vec<u8>), Vec<(u64, u64)>>,
+    pub(crate) harness: BTreeMap<(String, Vec<u8>), Ranges>,
     /// By the path of the module, as the segment has it, and the address at which the jump comes (SVMA).
     pub(crate) planned: HashMap<(Vec<u8>, u64), Planned>,
 }
@@ -89,9 +93,9 @@ struct Chosen {
     /// The functions' names, and what is to be done at each one's entry.
     entries: Vec<(String, Result<Moved, Refusal>)>,
     /// Their code, without inlined copies.
-    own: Vec<(u64, u64)>,
+    own: Ranges,
     /// Their code, parts that were split off and inlined copies included.
-    ranges: Vec<(u64, u64)>,
+    ranges: Ranges,
     /// What else is to be said of them.
     remarks: Vec<String>,
 }
@@ -368,49 +372,5 @@ impl Finder {
     pub(crate) fn near(&self, text: &str) -> Vec<String> {
         let functions = self.modules.values().flat_map(|known| &known.list.functions);
         nearest(text, functions).iter().map(|name| quote_bytes(name.as_bytes())).collect()
-    }
-}
-
-/// A function that is both edges of a window opens and closes it by turns.
-fn by_turns(mut actions: Vec<u32>) -> Vec<u32> {
-    const NAME: u32 = (1 << ACTION_KIND_SHIFT) - 1;
-    let is = |action: u32, kind: u32| action >> ACTION_KIND_SHIFT == kind;
-    let (begin, end) = (ACTION_BEGIN << ACTION_KIND_SHIFT, ACTION_END << ACTION_KIND_SHIFT);
-    let is_both = |action: u32, all: &[u32]| {
-        all.contains(&(begin | (action & NAME))) && all.contains(&(end | (action & NAME)))
-    };
-    let all = actions.clone();
-    actions.retain(|action| !(is(*action, ACTION_BEGIN) && is_both(*action, &all)));
-    for action in actions.iter_mut().filter(|action| is(**action, ACTION_END) && is_both(**action, &all)) {
-        *action = ACTION_TURN << ACTION_KIND_SHIFT | (*action & NAME);
-    }
-    actions
-}
-
-fn new_plan(module: u32, moved: &Moved, actions: Vec<u32>) -> NewPlan {
-    let fixups = moved.fixups.iter().map(|fixup| PlanFixup {
-        target: fixup.target,
-        kind: match fixup.kind {
-            FixupKind::Distance => FIXUP_DISTANCE,
-            FixupKind::Low => FIXUP_LOW,
-            FixupKind::High => FIXUP_HIGH,
-        },
-        at: fixup.at,
-        end: fixup.end,
-    });
-    let steps = moved.steps.iter().map(|step| PlanStep {
-        original: step.original,
-        at: step.at,
-        pushed: step.pushed,
-        ..PlanStep::default()
-    });
-    NewPlan {
-        module,
-        at: moved.at,
-        actions,
-        original: moved.original.clone(),
-        code: moved.code.clone(),
-        fixups: fixups.collect(),
-        steps: steps.collect(),
     }
 }
