@@ -13,8 +13,12 @@ pub enum Error {
         found: String,
     },
     /// The gzip stream is cut short or damaged.
-    #[error("damaged profile: gzip: {reason}")]
+    #[error("damaged file: gzip: at byte {at} of {len}: {reason}")]
     Gzip {
+        /// The byte of the file, from 0, up to which it could be unpacked.
+        at: usize,
+        /// How many bytes the file has.
+        len: usize,
         /// What the decoder said.
         reason: String,
     },
@@ -33,10 +37,20 @@ pub enum Error {
         unit: &'static str,
     },
     /// The unpacked bytes are no `profile.proto` message.
-    #[error("not a profile, or a damaged one: protobuf: {reason}")]
+    #[error("not a profile, or a damaged one: protobuf: at byte {at}: {reason}")]
     Protobuf {
+        /// The byte of the unpacked content, from 0, where the first field begins that makes no sense.
+        at: usize,
         /// What the decoder said.
         reason: String,
+    },
+    /// The bytes are packed in a way that is not unpacked here.
+    #[error("packed by {packer}, which heaptally does not unpack\nunpack it first: {command}")]
+    Packed {
+        /// The program that packs so.
+        packer: &'static str,
+        /// What unpacks it.
+        command: &'static str,
     },
     /// A pprof profile that heaptally did not write.
     #[error(
@@ -77,8 +91,12 @@ pub enum Error {
         reason: String,
     },
     /// The zstd stream is cut short or damaged.
-    #[error("damaged file: zstd: {reason}")]
+    #[error("damaged file: zstd: at byte {at} of {len}: {reason}")]
     Zstd {
+        /// The byte of the file, from 0, up to which it could be unpacked.
+        at: usize,
+        /// How many bytes the file has.
+        len: usize,
         /// What the decoder said.
         reason: String,
     },

@@ -334,6 +334,7 @@ fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) 
     #[cfg(feature = "oracle")]
     crate::oracle::compare(recorder, &code, walk_memory, state, end);
     let leaf = recorder.tally.stack(
+        thread.tally(),
         walk_memory.entries_mut(),
         kept,
         root(end),

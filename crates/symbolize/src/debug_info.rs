@@ -12,10 +12,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use addr2line::gimli::{self, Dwarf, DwarfPackage, SectionId};
+use addr2line::gimli::{self, Dwarf, DwarfPackage, SectionId, UnitOffset};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use typed_arena::Arena;
 
+use crate::cpp_name::{CppNames, is_cpp_language};
 use crate::map::MappedFile;
 use crate::object_file::{self, Elf, Slice};
 
@@ -28,6 +29,10 @@ pub(crate) struct DebugFrame<'c> {
     pub(crate) file: &'c str,
     /// The line, 0 when unknown.
     pub(crate) line: u32,
+    /// Its entry in its unit.
+    entry: Option<UnitOffset>,
+    /// Whether it may be written in C++: units that were split do not say their language at once.
+    may_be_cpp: bool,
     /// Whether the assembler described it. It takes each label for a function, so of aliases any may stand here.
     pub(crate) is_assembler: bool,
 }
@@ -39,6 +44,15 @@ pub(crate) struct Store {
     sections: Arena<Vec<u8>>,
     /// Files of split DWARF.
     files: Arena<MappedFile>,
+    /// Names that were made.
+    names: Arena<String>,
+}
+
+impl Store {
+    /// Where names that were made are kept.
+    pub(crate) fn names(&self) -> &Arena<String> {
+        &self.names
+    }
 }
 
 /// The debug information of one module. Threads share it, each with a [`Lookup`] of its own.
@@ -164,29 +178,55 @@ impl<'a> Lookup<'a> {
     }
 
     fn try_frames<'c>(&'c self, address: u64, frames: &mut Vec<DebugFrame<'c>>) -> Result<(), gimli::Error> {
-        let mut lookup = self.context.find_frames(address);
-        let mut found = loop {
-            match lookup {
-                LookupResult::Output(output) => break output?,
-                LookupResult::Load { load, continuation } => {
-                    lookup = continuation.resume(self.load_split(&load))
-                }
-            }
-        };
+        let mut found = self.answer(self.context.find_frames(address))?;
         while let Some(frame) = found.next()? {
-            let (name, is_assembler) = match &frame.function {
-                Some(function) => {
-                    (function.name.slice(), function.language == Some(gimli::DW_LANG_Mips_Assembler))
-                }
-                None => (&[][..], false),
-            };
+            let language = frame.function.as_ref().and_then(|function| function.language);
+            let name = frame.function.as_ref().map_or(&[][..], |function| function.name.slice());
             let (file, line) = match &frame.location {
                 Some(location) => (location.file.unwrap_or_default(), location.line.unwrap_or(0)),
                 None => ("", 0),
             };
-            frames.push(DebugFrame { name, file, line, is_assembler });
+            frames.push(DebugFrame {
+                name,
+                file,
+                line,
+                entry: frame.dw_die_offset,
+                may_be_cpp: language.is_none_or(is_cpp_language),
+                is_assembler: language == Some(gimli::DW_LANG_Mips_Assembler),
+            });
         }
         Ok(())
+    }
+
+    /// The name for people of a frame at an address, where the debug information tells more than its linkage name or
+    /// its plain one.
+    pub(crate) fn full_name<'c>(
+        &'c self,
+        address: u64,
+        frame: &DebugFrame<'_>,
+        names: &mut CppNames<'c, 'a>,
+    ) -> Option<&'c str> {
+        if !frame.may_be_cpp || frame.name.starts_with(b"_Z") {
+            return None;
+        }
+        let unit = self.answer(self.context.find_dwarf_and_unit(address))?;
+        let begin = unit.header.debug_info_offset()?.0;
+        names.find(unit.dwarf, begin, frame.entry?)
+    }
+
+    /// The answer of a lookup, which may have to load files of split DWARF.
+    fn answer<L>(&self, mut lookup: LookupResult<L>) -> L::Output
+    where
+        L: LookupContinuation<Buf = Slice<'a>>,
+    {
+        loop {
+            match lookup {
+                LookupResult::Output(output) => return output,
+                LookupResult::Load { load, continuation } => {
+                    lookup = continuation.resume(self.load_split(&load));
+                }
+            }
+        }
     }
 
     /// What was missing up to now.

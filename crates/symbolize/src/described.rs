@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use addr2line::gimli::{self, AttributeValue, DebugInfoOffset, Dwarf, Unit, UnitOffset};
+use addr2line::gimli::{self, AttributeValue, Dwarf, Unit, UnitOffset};
 
 use crate::object_file::Slice;
-
-/// How many entries refer to each other at most: an instance to its abstract one, that to its declaration.
-const MAX_REFERENCES: usize = 8;
+use crate::unit_table::{Entry, Place, Units};
 
 /// A function, by what tells it apart: names, and where it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,25 +29,11 @@ pub(crate) struct Instances {
 
 /// All functions that are described. What is damaged is left out; the second value says whether anything was.
 pub(crate) fn described(dwarf: &Dwarf<Slice<'_>>) -> (BTreeMap<Identity, Instances>, bool) {
-    let mut reader = Reader { dwarf, units: Vec::new(), known: HashMap::new() };
-    let mut is_damaged = false;
-    let mut headers = dwarf.units();
-    loop {
-        match headers.next() {
-            Ok(Some(header)) => match dwarf.unit(header) {
-                Ok(unit) => reader.units.push(unit),
-                Err(_) => is_damaged = true,
-            },
-            Ok(None) => break,
-            Err(_) => {
-                is_damaged = true;
-                break;
-            }
-        }
-    }
+    let mut reader = Reader { dwarf, units: Units::new(dwarf), known: HashMap::new() };
+    let mut is_damaged = reader.units.is_damaged();
     let mut found: BTreeMap<Identity, Instances> = BTreeMap::new();
     for index in 0..reader.units.len() {
-        is_damaged |= reader.read_unit(index, &mut found).is_err();
+        is_damaged |= reader.read_unit(index, &mut found).is_none();
     }
     (found, is_damaged)
 }
@@ -62,134 +46,105 @@ struct Instance {
     ranges: Vec<(u64, u64)>,
 }
 
+/// What has code in a unit.
+fn instances<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>) -> gimli::Result<Vec<Instance>> {
+    let mut instances = Vec::new();
+    let mut entries = unit.entries();
+    while let Some(entry) = entries.next_dfs()? {
+        let is_inlined = match entry.tag() {
+            gimli::DW_TAG_subprogram => false,
+            gimli::DW_TAG_inlined_subroutine => true,
+            _ => continue,
+        };
+        let mut ranges = Vec::new();
+        let mut iterator = dwarf.die_ranges(unit, entry)?;
+        while let Some(range) = iterator.next()? {
+            if range.begin < range.end && range.begin != 0 {
+                ranges.push((range.begin, range.end));
+            }
+        }
+        if !ranges.is_empty() {
+            instances.push(Instance { offset: entry.offset(), is_inlined, ranges });
+        }
+    }
+    Ok(instances)
+}
+
 struct Reader<'d, 'a> {
     dwarf: &'d Dwarf<Slice<'a>>,
-    units: Vec<Unit<Slice<'a>>>,
+    units: Units<'d, 'a>,
     /// What each abstract function is, by its offset in the section.
     known: HashMap<usize, Identity>,
 }
 
 impl<'a> Reader<'_, 'a> {
-    fn read_unit(&mut self, index: usize, found: &mut BTreeMap<Identity, Instances>) -> gimli::Result<()> {
-        // What has code: instances, each with the offset of its entry.
-        let mut instances: Vec<Instance> = Vec::new();
-        {
-            let unit = &self.units[index];
-            let mut entries = unit.entries();
-            while let Some(entry) = entries.next_dfs()? {
-                let is_inlined = match entry.tag() {
-                    gimli::DW_TAG_subprogram => false,
-                    gimli::DW_TAG_inlined_subroutine => true,
-                    _ => continue,
-                };
-                let mut ranges = Vec::new();
-                let mut iterator = self.dwarf.die_ranges(unit, entry)?;
-                while let Some(range) = iterator.next()? {
-                    if range.begin < range.end && range.begin != 0 {
-                        ranges.push((range.begin, range.end));
-                    }
-                }
-                if !ranges.is_empty() {
-                    instances.push(Instance { offset: entry.offset(), is_inlined, ranges });
-                }
-            }
-        }
+    /// Reads one unit; `None`: it is damaged from some place on.
+    fn read_unit(&mut self, index: usize, found: &mut BTreeMap<Identity, Instances>) -> Option<()> {
+        let instances = instances(self.dwarf, self.units.unit(index)?).ok()?;
         for Instance { offset, is_inlined, mut ranges } in instances {
-            let Some(identity) = self.identity(index, offset) else { continue };
+            let place = Place { unit: index, offset };
+            let Some(identity) = self.identity(place) else { continue };
             let function = found.entry(identity).or_default();
             if is_inlined {
                 ranges.sort_unstable();
                 function.inlined.push(ranges);
             } else {
                 // The first range holds the entry; others are parts that were split off.
-                let low = self.units[index].entry(offset).ok().and_then(|entry| self.low_pc(index, &entry));
-                function.starts.push(low.unwrap_or(ranges[0].0));
+                function.starts.push(self.low_pc(place).unwrap_or(ranges[0].0));
             }
         }
-        Ok(())
+        Some(())
     }
 
-    fn low_pc(&self, index: usize, entry: &gimli::DebuggingInformationEntry<Slice<'a>>) -> Option<u64> {
-        match entry.attr_value(gimli::DW_AT_low_pc)? {
+    fn low_pc(&self, place: Place) -> Option<u64> {
+        match self.units.entry(place)?.attr_value(gimli::DW_AT_low_pc)? {
             AttributeValue::Addr(address) => Some(address),
-            AttributeValue::DebugAddrIndex(number) => self.dwarf.address(&self.units[index], number).ok(),
+            AttributeValue::DebugAddrIndex(number) => {
+                self.dwarf.address(self.units.unit(place.unit)?, number).ok()
+            }
             _ => None,
         }
     }
 
     /// What an instance is an instance of.
-    fn identity(&mut self, index: usize, offset: UnitOffset) -> Option<Identity> {
-        let unit = &self.units[index];
-        let entry = unit.entry(offset).ok()?;
-        let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification]
-            .into_iter()
-            .find_map(|name| entry.attr_value(name));
-        let origin = origin.and_then(|origin| self.place(index, &origin));
-        match origin {
+    fn identity(&mut self, place: Place) -> Option<Identity> {
+        let entry = self.units.entry(place)?;
+        match self.units.origin(place.unit, &entry) {
             // An instance has no facts of its own, or a definition's are those of its declaration.
-            Some((of_unit, of_offset)) if entry.attr_value(gimli::DW_AT_linkage_name).is_none() => {
-                let key = self.units[of_unit].debug_info_offset()?.0 + of_offset.0;
+            Some(origin) if entry.attr_value(gimli::DW_AT_linkage_name).is_none() => {
+                let key = self.units.section_offset(origin)?;
                 if let Some(known) = self.known.get(&key) {
                     return Some(known.clone());
                 }
-                let identity = self.describe(of_unit, of_offset)?;
+                let identity = self.describe(origin)?;
                 self.known.insert(key, identity.clone());
                 Some(identity)
             }
-            _ => self.describe(index, offset),
+            _ => self.describe(place),
         }
     }
 
-    fn describe(&self, index: usize, offset: UnitOffset) -> Option<Identity> {
-        let (mut linkage, mut plain, mut written) = (None, None, None);
-        let mut at = Some((index, offset));
-        for _ in 0..MAX_REFERENCES {
-            let Some((of_unit, of_offset)) = at else { break };
-            let unit = &self.units[of_unit];
-            let entry = unit.entry(of_offset).ok()?;
-            let text = |name| {
-                let value = entry.attr_value(name)?;
-                let text = self.dwarf.attr_string(unit, value).ok()?;
-                (!text.is_empty()).then(|| text.to_string_lossy().into_owned())
-            };
-            linkage = linkage
-                .or_else(|| text(gimli::DW_AT_linkage_name))
-                .or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
-            plain = plain.or_else(|| text(gimli::DW_AT_name));
-            if written.is_none()
-                && let Some(line) =
-                    entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value())
-            {
-                let file = match entry.attr_value(gimli::DW_AT_decl_file) {
-                    Some(AttributeValue::FileIndex(number)) => Some(number),
-                    other => other.and_then(|file| file.udata_value()),
-                };
-                let file = file.and_then(|file| self.file(unit, file)).unwrap_or_default();
-                written = Some((file, u32::try_from(line).unwrap_or(0)));
-            }
-            let next = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification]
-                .into_iter()
-                .find_map(|name| entry.attr_value(name));
-            at = next.and_then(|next| self.place(of_unit, &next));
-        }
+    fn describe(&self, place: Place) -> Option<Identity> {
+        let chain = self.units.chain(place);
+        let first = |of: &dyn Fn(usize, &Entry<'a>) -> Option<String>| {
+            chain.iter().find_map(|(place, entry)| of(place.unit, entry))
+        };
+        let linkage = first(&|unit, entry| self.units.linkage_name(unit, entry));
+        let plain = || first(&|unit, entry| self.units.text(unit, entry, gimli::DW_AT_name));
+        let written = chain.iter().find_map(|(place, entry)| self.written(place.unit, entry));
         let (file, line) = written.unwrap_or_default();
-        Some(Identity { system_name: linkage.or(plain)?, file, line })
+        Some(Identity { system_name: linkage.or_else(plain)?, file, line })
     }
 
-    /// The unit and entry that a reference leads to.
-    fn place(&self, index: usize, reference: &AttributeValue<Slice<'a>>) -> Option<(usize, UnitOffset)> {
-        match reference {
-            AttributeValue::UnitRef(offset) => Some((index, *offset)),
-            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => {
-                let after = self
-                    .units
-                    .partition_point(|unit| unit.debug_info_offset().is_some_and(|begin| begin.0 <= *offset));
-                let unit = after.checked_sub(1)?;
-                let begin = self.units[unit].debug_info_offset()?.0;
-                Some((unit, UnitOffset(offset - begin)))
-            }
-            _ => None,
-        }
+    /// The file and line that an entry itself says.
+    fn written(&self, unit: usize, entry: &Entry<'a>) -> Option<(String, u32)> {
+        let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value())?;
+        let file = match entry.attr_value(gimli::DW_AT_decl_file) {
+            Some(AttributeValue::FileIndex(number)) => Some(number),
+            other => other.and_then(|file| file.udata_value()),
+        };
+        let file = file.and_then(|file| self.file(self.units.unit(unit)?, file)).unwrap_or_default();
+        Some((file, u32::try_from(line).unwrap_or(0)))
     }
 
     /// A source file's path.

@@ -8,7 +8,7 @@ use heaptally_profile::model::{Function, FunctionId};
 use crate::demangle::demangle_all;
 
 /// Which function it is, by where its texts lie: looked-up frames share them, so none is read again.
-type Place = (usize, usize, usize, usize, bool);
+type Place = (usize, usize, usize, usize, usize, bool);
 
 /// The functions that one thread found, in the order in which it met them first.
 ///
@@ -25,19 +25,35 @@ pub(crate) struct FoundFunctions<'c> {
 #[derive(Debug)]
 struct FoundFunction<'c> {
     system_name: Cow<'c, [u8]>,
+    /// Its name for people, where it is not what the demangler makes of the other.
+    name: Option<&'c str>,
     file: &'c str,
     is_folded: bool,
 }
 
 impl<'c> FoundFunctions<'c> {
-    /// The index of a function.
-    pub(crate) fn intern(&mut self, system_name: &'c [u8], file: &'c str, is_folded: bool) -> usize {
-        let place =
-            (system_name.as_ptr().addr(), system_name.len(), file.as_ptr().addr(), file.len(), is_folded);
+    /// The index of a function. `name` is its name for people where that is not the demangled system name; each function
+    /// has one text of it.
+    pub(crate) fn intern(
+        &mut self,
+        system_name: &'c [u8],
+        name: Option<&'c str>,
+        file: &'c str,
+        is_folded: bool,
+    ) -> usize {
+        let place = (
+            system_name.as_ptr().addr(),
+            system_name.len(),
+            name.map_or(0, |name| name.as_ptr().addr()),
+            file.as_ptr().addr(),
+            file.len(),
+            is_folded,
+        );
         let next = self.functions.len();
         let id = *self.ids.entry(place).or_insert(next);
         if id == next {
-            self.functions.push(FoundFunction { system_name: Cow::Borrowed(system_name), file, is_folded });
+            let system_name = Cow::Borrowed(system_name);
+            self.functions.push(FoundFunction { system_name, name, file, is_folded });
         }
         id
     }
@@ -49,6 +65,7 @@ impl<'c> FoundFunctions<'c> {
         if id == next {
             self.functions.push(FoundFunction {
                 system_name: Cow::Owned(name.into_bytes()),
+                name: None,
                 file,
                 is_folded: false,
             });
@@ -58,23 +75,21 @@ impl<'c> FoundFunctions<'c> {
 
     /// The functions, with their names for people.
     pub(crate) fn into_functions(self) -> Vec<Function> {
-        let found: Vec<_> = self
+        let system_names: Vec<String> = self
             .functions
-            .into_iter()
-            .map(|found| {
-                (String::from_utf8_lossy(&found.system_name).into_owned(), found.file, found.is_folded)
-            })
+            .iter()
+            .map(|found| String::from_utf8_lossy(&found.system_name).into_owned())
             .collect();
-        let names: Vec<&str> = found.iter().map(|(system_name, ..)| system_name.as_str()).collect();
-        let names = demangle_all(&names);
+        let names = demangle_all(&system_names.iter().map(String::as_str).collect::<Vec<_>>());
         names
             .into_iter()
-            .zip(found)
-            .map(|(name, (system_name, file, is_folded))| Function {
-                name,
+            .zip(system_names)
+            .zip(self.functions)
+            .map(|((name, system_name), found)| Function {
+                name: found.name.map_or(name, str::to_owned),
                 system_name,
-                file: file.to_owned(),
-                is_folded,
+                file: found.file.to_owned(),
+                is_folded: found.is_folded,
             })
             .collect()
     }

@@ -9,6 +9,9 @@
 //! 2. `.symtab` of either file, then `.dynsym`, by the symbols' sizes;
 //! 3. `.eh_frame`: the function's start is known, not its name: `libfoo.so+0x1234`.
 //!
+//! Functions of C++ to which GCC gives no linkage name (in unnamed namespaces, static ones, lambdas) get their name for
+//! people from where they stand in the debug information, as the demangler would write it.
+//!
 //! **A file of another build is never used**: build-ids must be equal, a linked debug file must have its CRC, and a
 //! file without build-id must have its code where the recorded one had it.
 //!
@@ -50,6 +53,7 @@
 //! assert!(profile.modules[0].symbol_problem.as_deref().is_some_and(|problem| problem.contains("cannot be read")));
 //! ```
 
+mod cpp_name;
 mod debug_file;
 mod debug_info;
 mod demangle;
@@ -66,6 +70,7 @@ mod progress;
 mod resolve;
 mod symbol_table;
 mod symbolizer;
+mod unit_table;
 mod worker;
 
 pub use debug_file::find_debug_file;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use heaptally_profile::model::{Function, Line, Module};
 
+use crate::cpp_name::CppNames;
 use crate::debug_info::{DebugFrame, DebugInfo, Lookup, Missing, Store};
 use crate::demangle::is_mangled;
 use crate::fold;
@@ -221,19 +222,29 @@ impl<'a> Shared<'_, 'a> {
         let mut part = Part::default();
         let mut functions = FoundFunctions::default();
         let mut frames = Vec::new();
+        let mut cpp_names = CppNames::new(store.names());
         for (addresses, hits) in addresses.chunks(COUNTED).zip(hits.chunks(COUNTED)) {
             for (&address, hit) in addresses.iter().zip(hits) {
                 if let Some(lookup) = &lookup {
                     lookup.frames(address, &mut frames);
                     part.has_undescribed |= frames.is_empty();
                 }
-                self.add_frames(address, hit.as_ref(), &mut frames, &mut functions, &mut part.lines);
+                let full_name =
+                    |frame: &DebugFrame<'_>| lookup.as_ref()?.full_name(address, frame, &mut cpp_names);
+                self.add_frames(
+                    address,
+                    hit.as_ref(),
+                    &mut frames,
+                    full_name,
+                    &mut functions,
+                    &mut part.lines,
+                );
                 part.ends.push(part.lines.len());
             }
             counter.add(addresses.len());
         }
         part.functions = functions.into_functions();
-        drop(frames);
+        drop((frames, cpp_names));
         part.missing = lookup.map(Lookup::into_missing).unwrap_or_default();
         if let Some(damage) = damage {
             part.missing.add_damage(damage);
@@ -247,6 +258,7 @@ impl<'a> Shared<'_, 'a> {
         address: u64,
         hit: Option<&Hit<'_, 'c>>,
         frames: &mut Vec<DebugFrame<'c>>,
+        mut full_name: impl FnMut(&DebugFrame<'c>) -> Option<&'c str>,
         functions: &mut FoundFunctions<'c>,
         lines: &mut Vec<Line>,
     ) {
@@ -256,11 +268,16 @@ impl<'a> Shared<'_, 'a> {
         let Some(name) = name else { return };
         // An inlined call without a name tells nothing that its caller does not.
         for frame in frames.iter().filter(|frame| !frame.name.is_empty()) {
-            let function = functions.intern(frame.name, frame.file, false);
+            let function = functions.intern(frame.name, full_name(frame), frame.file, false);
             lines.push(Line { function, line: frame.line });
         }
         let function = match name {
-            PhysicalName::InFile(name) => functions.intern(name, outermost.file, is_folded),
+            PhysicalName::InFile(name) => {
+                // A symbol tells its function in full.
+                let is_plain = std::ptr::eq(name, outermost.name);
+                let full_name = if is_plain { full_name(&outermost) } else { None };
+                functions.intern(name, full_name, outermost.file, is_folded)
+            }
             PhysicalName::Start(start) => {
                 functions.intern_synthetic(format!("{}+{start:#x}", file_name(self.module)), outermost.file)
             }

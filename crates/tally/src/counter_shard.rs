@@ -134,6 +134,15 @@ impl Shards {
         (chunk != 0).then(|| self.at(chunk - 1, row))
     }
 
+    /// Has the cache line of a shard's counters of a row brought.
+    #[inline]
+    pub(crate) fn prefetch(&self, shard: &Shard, row: u32) {
+        if row < shard.open_rows.load(Ordering::Relaxed) {
+            let chunk = self.directory_entry(shard, row).load(Ordering::Relaxed);
+            self.chunks.prefetch(Self::offset(chunk.wrapping_sub(1), row));
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn counters_slow(&self, shard: &Shard, row: u32) -> Option<&'static Counters> {
@@ -174,10 +183,13 @@ impl Shards {
 
     #[inline]
     fn at(&self, chunk: u32, row: u32) -> &'static Counters {
-        let offset =
-            u64::from(chunk) * CHUNK_BYTES + u64::from(row % ROWS_PER_CHUNK) * size_of::<Counters>() as u64;
         // SAFETY: a chunk that a directory names was opened before; it stays mapped, and its fields are atomics.
-        unsafe { &*self.chunks.address(offset).cast::<Counters>() }
+        unsafe { &*self.chunks.address(Self::offset(chunk, row)).cast::<Counters>() }
+    }
+
+    #[inline]
+    fn offset(chunk: u32, row: u32) -> u64 {
+        u64::from(chunk) * CHUNK_BYTES + u64::from(row % ROWS_PER_CHUNK) * size_of::<Counters>() as u64
     }
 }
 

@@ -56,8 +56,8 @@ impl RowTable {
         entry_point: EntryPoint,
         can_restart: impl FnOnce() -> bool,
     ) -> Option<u32> {
-        let hash = spread(u64::from(leaf) | (u64::from(window) << 32) | ((entry_point as u64) << 56));
-        let find = || self.index.find(hash, |row| self.is(row, leaf, window, entry_point));
+        let hash = hash_of(leaf, window, entry_point as u32);
+        let find = || self.index.find(hash, |row, _| self.is(row, leaf, window, entry_point));
         let row = match find() {
             Some(row) => row,
             None => {
@@ -75,7 +75,7 @@ impl RowTable {
     /// With the lock held.
     fn make(
         &self,
-        hash: u32,
+        hash: u64,
         leaf: u32,
         window: u32,
         entry_point: EntryPoint,
@@ -92,7 +92,12 @@ impl RowTable {
         row.entry_point.store(entry_point as u32, Ordering::Relaxed);
         row.twins.store(twins, Ordering::Relaxed);
         row.node.store(leaf, Ordering::Release);
-        self.index.insert(hash, number);
+        self.index.insert(hash, number, |number| {
+            let row = self.rows.get(number);
+            let [leaf, window, entry_point] =
+                [&row.node, &row.window, &row.entry_point].map(|field| field.load(Ordering::Acquire));
+            hash_of(leaf, window, entry_point)
+        });
         Some(number)
     }
 
@@ -103,6 +108,11 @@ impl RowTable {
             && row.window.load(Ordering::Relaxed) == window
             && row.entry_point.load(Ordering::Relaxed) == entry_point as u32
     }
+}
+
+#[inline]
+fn hash_of(leaf: u32, window: u32, entry_point: u32) -> u64 {
+    spread(u64::from(leaf) | (u64::from(window) << 32) | (u64::from(entry_point) << 56))
 }
 
 /// Notes that a row occurred in an entry of its process window.

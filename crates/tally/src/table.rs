@@ -74,6 +74,14 @@ impl Pages {
             && (self.os.open)(unsafe { self.base.add(from as usize) }, bytes as usize)
     }
 
+    /// Has the cache line of a byte brought; nothing happens where it is not reserved.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: u64) {
+        if offset < self.bytes {
+            prefetch(self.address(offset));
+        }
+    }
+
     /// The address of a byte of the table. It may be read or written only if it was reserved.
     #[inline]
     pub fn address(&self, offset: u64) -> *mut u8 {
@@ -114,6 +122,16 @@ impl Pages {
         }
         *refused = !self.open(offset, bytes);
         !*refused
+    }
+}
+
+/// Has a cache line brought. No address is wrong: that of no memory is passed over.
+#[inline]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction faults at no address, and changes nothing that a program can read.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
 }
 

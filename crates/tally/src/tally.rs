@@ -188,6 +188,7 @@ impl Tally {
     #[inline]
     pub fn stack<F>(
         &self,
+        thread: &ThreadTally,
         frames: &mut [F],
         kept: usize,
         root: Root,
@@ -200,7 +201,8 @@ impl Tally {
             None => root as u32,
         };
         for frame in new {
-            leaf = self.stacks.child(leaf, address(frame))?;
+            let expect = |row| self.shards.prefetch(&thread.shard, row);
+            leaf = self.stacks.child(leaf, address(frame), expect)?;
             *node(frame) = leaf;
         }
         Some(leaf)

@@ -316,7 +316,7 @@ impl WindowTable {
     }
 
     pub(crate) fn find(&self, kind: u32, name: &[u8]) -> Option<u32> {
-        self.index.find(hash(kind, name), |number| {
+        self.index.find(hash(kind, name.iter().copied()), |number, _| {
             let window = self.get(number);
             window.kind.load(Ordering::Acquire) == kind
                 && self.names.is(
@@ -341,15 +341,20 @@ impl WindowTable {
             window.attempts.store(self.attempts.place(), Ordering::Relaxed);
         }
         window.kind.store(kind, Ordering::Release);
-        self.index.insert(hash(kind, name), number);
+        self.index.insert(hash(kind, name.iter().copied()), number, |number| {
+            let window = self.get(number);
+            let name = u64::from(window.name.load(Ordering::Relaxed));
+            let bytes = 0..u64::from(window.name_len.load(Ordering::Relaxed));
+            hash(window.kind.load(Ordering::Acquire), bytes.map(|at| self.names.read_byte(name + at)))
+        });
         Some(number)
     }
 }
 
-fn hash(kind: u32, name: &[u8]) -> u32 {
+fn hash(kind: u32, name: impl Iterator<Item = u8>) -> u64 {
     let mut key = u64::from(kind);
     for byte in name {
-        key = (key ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        key = (key ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     spread(key)
 }

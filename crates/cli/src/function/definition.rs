@@ -187,8 +187,8 @@ impl Definitions {
                  define it, as --window-at '{name}=BEGIN .. END', or name one that the program opens by --window"
             )
         };
-        let is_unknown = |edge: &&Edge| edge.role == Role::Harness && !is_recorded(&edge.window);
-        if let Some(edge) = self.edges.iter().find(is_unknown) {
+        let mut harness = self.edges.iter().filter(|edge| edge.role == Role::Harness);
+        if let Some(edge) = harness.find(|edge| !is_recorded(&edge.window)) {
             return Err(unknown("harness", &format!("{}={}", edge.window, edge.text), &edge.window));
         }
         if let Some(name) = self.restarts.iter().find(|name| !is_recorded(name)) {

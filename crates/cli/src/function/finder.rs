@@ -50,6 +50,9 @@ pub(crate) struct Found {
     pub(crate) problems: Vec<String>,
 }
 
+/// Ranges of code, by a window and the path of a module, as the segment has it.
+pub(crate) type CodeOfWindows = BTreeMap<(String, Vec<u8>), Ranges>;
+
 /// Finds functions for the images of one run.
 #[derive(Debug)]
 pub(crate) struct Finder {
@@ -64,8 +67,8 @@ pub(crate) struct Finder {
     /// Entries of module tables that were looked at.
     seen: HashMap<u32, Vec<u32>>,
     pub(crate) found: Vec<Found>,
-    /// The code of windows' harnesses: by window and module, as the segment has its path.
-    pub(crate) harness: BTreeMap<(String, Vec<u8>), Ranges>,
+    /// The code of windows' harnesses.
+    pub(crate) harness: CodeOfWindows,
     /// By the path of the module, as the segment has it, and the address at which the jump comes (SVMA).
     pub(crate) planned: HashMap<(Vec<u8>, u64), Planned>,
 }

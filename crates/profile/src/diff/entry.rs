@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::alignment::ALIKE;
-use super::key::Key;
+use super::key::{Item, Key};
 use super::line::{LineChange, LineCounts, line_changes};
 use super::pairing::Sides;
 use super::rate::{compare, difference, is_once, is_one_off, iterations};
@@ -74,11 +74,16 @@ impl<'a> Maker<'a, '_> {
 
     /// The call site of a row: its function, and its place among the row's frames.
     fn site(&self, side: usize, row: usize) -> Option<(Key, usize)> {
+        let (item, at) = self.site_item(side, row)?;
+        Some((item.key, at))
+    }
+
+    fn site_item(&self, side: usize, row: usize) -> Option<(Item, usize)> {
         let row = self.sides.views[side].rows.get(row)?;
         let frames = self.sides.readers[side].frames(row);
         let items: Vec<_> = frames.iter().map(|(item, _)| *item).collect();
         let (item, at) = frames.get(site(&items))?;
-        Some((item.key, *at as usize))
+        Some((*item, *at as usize))
     }
 
     fn drafts(&self) -> (Vec<Draft>, u64, u64) {
@@ -100,7 +105,7 @@ impl<'a> Maker<'a, '_> {
                 }
                 continue;
             }
-            let site = |side: usize| self.site(side, *pair.rows[side].first()?).map(|(site, _)| site);
+            let site = |side: usize| self.site_item(side, *pair.rows[side].first()?).map(|(site, _)| site);
             let mut add = |site: Key, sign: i8, other: Option<Key>| {
                 let draft = drafts.entry((site, sign, other)).or_insert_with(|| Draft {
                     site,
@@ -115,12 +120,16 @@ impl<'a> Maker<'a, '_> {
             };
             match (pair.how, site(0), site(1)) {
                 (How::OtherSite, Some(base), Some(change)) => {
-                    add(base, -1, Some(change));
-                    add(change, 1, Some(base));
+                    add(base.key, -1, Some(change.key));
+                    add(change.key, 1, Some(base.key));
+                }
+                // Where only one side has debug information, it alone knows what was inlined into what.
+                (_, Some(base), Some(change)) if base.has_source && !change.has_source => {
+                    add(base.key, 0, None);
                 }
                 (_, base, change) => {
                     if let Some(site) = change.or(base) {
-                        add(site, 0, None);
+                        add(site.key, 0, None);
                     }
                 }
             }

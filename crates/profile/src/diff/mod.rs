@@ -45,6 +45,7 @@ mod name;
 mod pairing;
 mod parting;
 mod rate;
+mod sourceless;
 mod stack;
 mod window;
 
@@ -162,8 +163,8 @@ pub enum How {
     Equal,
     /// Frames within the call site differ, of libraries that rules list.
     Library,
-    /// Frames are missing on one side, as inlining and tail calls have it; or one stack of one side is several of the
-    /// other.
+    /// Frames are missing on one side, as inlining, tail calls and less recursion have it; or one stack of one side is
+    /// several of the other.
     Inlining,
     /// A caller has another name or another file.
     Renamed,

@@ -3,6 +3,7 @@
 use super::entry::entries;
 use super::key::Keys;
 use super::pairing::{Sides, pair as pair_rows};
+use super::sourceless;
 use super::stack::Reader;
 use super::{DiffOptions, How, Pair, Pairing, WindowDiff};
 use crate::model::{Counts, Profile};
@@ -56,7 +57,7 @@ impl<'p> WindowDiff<'p> {
             views: [&views[0], &views[1]],
             profiles,
         };
-        let mut pairs = pair_rows(sides);
+        let mut pairs = sourceless::join(sides, pair_rows(sides));
         let holds = |side: usize, row: &usize| {
             let row = views[side].rows.get(*row);
             let fits = fits[side].as_ref().zip(row).and_then(|(fits, row)| fits.get(row.row.stack));

@@ -61,6 +61,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 /// A profile in the making.
 #[derive(Debug)]
 pub(super) struct Builder {
+    format: &'static str,
     image: Image,
     window: Window,
     environment: Environment,
@@ -76,8 +77,9 @@ pub(super) struct Builder {
 
 impl Builder {
     /// Begins a profile out of a file of this format.
-    pub(super) fn new(format: &str) -> Self {
+    pub(super) fn new(format: &'static str) -> Self {
         Self {
+            format,
             image: Image { in_path: true, ..Image::default() },
             window: Window {
                 name: "process".to_owned(),
@@ -238,8 +240,24 @@ impl Builder {
         })
     }
 
+    /// Refuses sums that stand at the highest number, since they are higher. Importers leave their own sums there, too.
+    fn check_sums(&self) -> Result<(), Error> {
+        let mut sum = Counts { allocations: self.window.lost, ..Counts::default() };
+        self.counts.iter().for_each(|counts| sum.add(counts));
+        let peak_bytes = self.window.peak_bytes.unwrap_or(0);
+        if [sum.allocations, sum.bytes, sum.freed, sum.freed_bytes, peak_bytes].contains(&u64::MAX) {
+            let reason = format!(
+                "its counts add up to more than {}, the highest number\nwrite it anew: one of them is damaged",
+                u64::MAX
+            );
+            return Err(Error::Unusable { format: self.format, reason });
+        }
+        Ok(())
+    }
+
     /// The profile.
     pub(super) fn finish(self) -> Result<Imported, Error> {
+        self.check_sums()?;
         let stacks = self.stacks.1;
         let mut profile = Profile {
             images: vec![self.image],

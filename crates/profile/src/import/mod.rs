@@ -105,14 +105,16 @@ pub fn read(bytes: &[u8]) -> Result<Imported, Error> {
 /// # Errors
 /// As [`read`]; [`Error::TooLarge`] beyond the limit.
 pub fn read_with_limit(bytes: &[u8], limit_bytes: u64) -> Result<Imported, Error> {
-    let content = unpack::unpack(bytes, limit_bytes)?;
-    if let Some(importer) = TEXTS.iter().find(|importer| (importer.sniff)(&content)) {
-        return (importer.read)(&content);
+    let unpacked = unpack::unpack(bytes, limit_bytes)?;
+    // Editors and other systems' shells put it before text.
+    let content = unpacked.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&unpacked);
+    if let Some(importer) = TEXTS.iter().find(|importer| (importer.sniff)(content)) {
+        return (importer.read)(content);
     }
     // heaptally's own files are gzip, and so a damaged one is told as what it may be.
     match unpack::is_gzip(bytes) {
-        true => pprof::read(&content),
-        false => Err(unrecognized(&content)),
+        true => pprof::read(content),
+        false => Err(unrecognized(content)),
     }
 }
 

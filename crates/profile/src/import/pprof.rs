@@ -20,8 +20,8 @@ use super::builder::{Builder, Frame};
 use super::{Addresses, Imported, Importer};
 use crate::Error;
 use crate::model::{Counts, LocationId, Metric, Module, ModuleId};
-use crate::pprof::read::{decode, read_message, sample_types};
-use crate::pprof::{has_sample_types, proto};
+use crate::pprof::read::{damaged as damaged_message, decode, read_message, sample_types};
+use crate::pprof::{begins_with_sample_types, has_sample_types, proto};
 
 const FORMAT: &str = "pprof profile";
 
@@ -42,11 +42,11 @@ struct Sampling {
     period: i64,
 }
 
-/// Whether it is a message with types of samples. No text is one: it has no short lengths in it. Whether its parts are what
-/// they should be, shows when they are read.
+/// Whether it is a message with types of samples, or begins as one: then what is behind may be damaged, which shows when it
+/// is read. No text is one: it has no short lengths in it.
 fn sniff(content: &[u8]) -> bool {
     let is_binary = content.iter().take(64).any(|&byte| byte < b'\t');
-    is_binary && has_sample_types(content)
+    is_binary && (begins_with_sample_types(content) || has_sample_types(content))
 }
 
 /// Which of a sample's values is what.
@@ -85,10 +85,10 @@ pub(super) fn read(content: &[u8]) -> Result<Imported, Error> {
         return Ok(Imported { profile: read_message(message, content)?, needs_symbols: Addresses::Named });
     }
     if message.sample_type.is_empty() && message.sample.is_empty() {
-        return Err(Error::Protobuf { reason: "no samples, and no types of samples".to_owned() });
+        let reason = "it has no samples, and no types of samples".to_owned();
+        return Err(Error::Unusable { format: FORMAT, reason });
     }
-    let sampling =
-        Sampling::decode(content).map_err(|error| Error::Protobuf { reason: error.to_string() })?;
+    let sampling = Sampling::decode(content).map_err(|error| damaged_message::<Sampling>(content, &error))?;
     profile(&message, &sampling)
 }
 

@@ -51,7 +51,7 @@ mod wire;
 mod write;
 
 pub use read::{MAX_BYTES, read, read_with_limit};
-pub(crate) use wire::{begins_well, has_sample_types};
+pub(crate) use wire::{begins_well, begins_with_sample_types, has_sample_types};
 pub use write::{write, write_at};
 
 use prost::Message as _;

@@ -59,7 +59,11 @@ pub(crate) fn decompress(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, Erro
     let mut decoder = GzDecoder::new(bytes);
     let mut unpacked = Vec::new();
     let read = (&mut decoder).take(limit_bytes.saturating_add(1)).read_to_end(&mut unpacked);
-    let read = read.map_err(|error| Error::Gzip { reason: error.to_string() })?;
+    let read = read.map_err(|error| Error::Gzip {
+        at: bytes.len() - decoder.get_ref().len(),
+        len: bytes.len(),
+        reason: error.to_string(),
+    })?;
     if read as u64 > limit_bytes {
         return Err(Error::TooLarge { limit: limit_bytes, unit: "bytes" });
     }
@@ -73,7 +77,13 @@ pub(crate) fn decode(unpacked: &[u8]) -> Result<proto::Profile, Error> {
     if super::wire::count_messages(unpacked, MAX_MESSAGES) > MAX_MESSAGES {
         return Err(Error::TooLarge { limit: MAX_MESSAGES, unit: "messages" });
     }
-    super::sample::decode(unpacked).map_err(|error| Error::Protobuf { reason: error.to_string() })
+    super::sample::decode(unpacked).map_err(|error| damaged::<proto::Profile>(unpacked, &error))
+}
+
+/// The error of a message that cannot be decoded, with the place of the first field of which that is so.
+pub(crate) fn damaged<M: prost::Message + Default>(encoded: &[u8], error: &prost::DecodeError) -> Error {
+    let at = super::wire::first_damage(encoded, |field| M::decode(field).is_ok());
+    Error::Protobuf { at, reason: error.to_string() }
 }
 
 /// Our document, and the index of its text.

@@ -56,6 +56,39 @@ pub(crate) fn has_sample_types(profile: &[u8]) -> bool {
     found
 }
 
+/// Whether a message begins as a `Profile` does that other tools write: known fields, and a type of samples among the first of
+/// them. Its end may be damaged.
+pub(crate) fn begins_with_sample_types(beginning: &[u8]) -> bool {
+    const SAMPLE_TYPE: u64 = 1;
+    const FIRST_FIELDS: usize = 8;
+    let mut fields = Fields::new(beginning);
+    let found = (0..FIRST_FIELDS).map_while(|_| fields.next()).any(|field| {
+        let Field { number: SAMPLE_TYPE, content: Content::Bytes(of), .. } = field else { return false };
+        let mut numbers = Fields::new(of);
+        while let Some(field) = numbers.next() {
+            // Its type and its unit.
+            if !matches!(field, Field { number: 1 | 2, content: Content::Number, .. }) {
+                return false;
+            }
+        }
+        numbers.is_at_end()
+    });
+    found && begins_well(beginning)
+}
+
+/// Where the first field begins that ends beyond the message, or that `is_sound` denies; the message's length if there is
+/// none.
+pub(super) fn first_damage(message: &[u8], is_sound: impl Fn(&[u8]) -> bool) -> usize {
+    let mut fields = Fields::new(message);
+    loop {
+        let at = message.len() - fields.rest.len();
+        match fields.next() {
+            Some(field) if is_sound(field.whole) => {}
+            _ => return at,
+        }
+    }
+}
+
 /// A field of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
@@ -143,13 +176,33 @@ impl<'a> Fields<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::count_messages;
+    use super::{begins_with_sample_types, count_messages, first_damage};
 
     #[test]
     fn messages_are_counted_with_those_within_samples() {
         // Two empty samples; one with two empty labels; a time; a fixed-size field.
         let bytes = [0x12, 0, 0x12, 0, 0x12, 4, 0x1a, 0, 0x1a, 0, 0x48, 0x96, 1, 0x7d, 1, 2, 3, 4];
         assert_eq!(count_messages(&bytes, 100), 5);
+    }
+
+    #[test]
+    fn the_first_field_that_makes_no_sense_is_found() {
+        let sound = [0x12, 0, 0x48, 5, 0x32, 1, b'a'];
+        assert_eq!(first_damage(&sound, |_| true), sound.len());
+        assert_eq!(first_damage(&sound, |field| !field.ends_with(b"a")), 4);
+        assert_eq!(first_damage(&sound[..6], |_| true), 4, "cut within the text");
+        assert_eq!(first_damage(&sound[..3], |_| true), 2, "cut within the number");
+    }
+
+    #[test]
+    fn a_beginning_with_sample_types_may_have_any_end() {
+        let message = [0x0a, 4, 8, 1, 16, 2, 0x12, 2, 8, 1, 0x12, 2, 8];
+        assert!(begins_with_sample_types(&message));
+        assert!(begins_with_sample_types(&[&[0x60, 9], &message[..]].concat()), "a period before it");
+        // A text in the place of the type; no type; nothing behind.
+        assert!(!begins_with_sample_types(&[0x0a, 2, 0x0a, 0, 0x12, 0]));
+        assert!(!begins_with_sample_types(&message[6..]));
+        assert!(!begins_with_sample_types(&message[..6]));
     }
 
     #[test]

@@ -340,17 +340,107 @@ fn damage_is_told_with_its_place() {
     refused(edited("dtrace.txt", "              200\n", "99999999999999999999999\n"), "line 24: ");
     refused(fixture("go_cpu.pb.gz"), "samples/count, cpu/nanoseconds, and tells no number of allocations");
     refused("a;b 1\n".repeat(20) + "a;c x\n", "line 21: \"x\" is no number");
+    refused("a;b 1\na;c x\na;b 1\n", "line 2: \"x\" is no number");
+    refused("a;b 1\na\na;b 1\n", "line 2: expected a stack");
 }
 
 #[test]
 fn a_number_that_is_too_large_is_said() {
-    refused("a;b 99999999999999999999\na;b 1\n", "not a profile");
+    refused("a;b 99999999999999999999\na;b 1\n", "line 1: \"99999999999999999999\" is too large");
     refused(
         "a;b 1\n\n".repeat(30) + "a;b 18446744073709551616\n",
         "line 61: \"18446744073709551616\" is too large",
     );
-    let profile = read(b"a;b 18446744073709551615\na;b 7\n").unwrap().profile;
-    assert_eq!(total(&profile).allocations, u64::MAX, "a sum stays at the highest number");
+}
+
+#[test]
+fn a_sum_that_is_too_large_is_said() {
+    let too_much = "add up to more than 18446744073709551615";
+    // Of one stack, of two, of an event that is lost; bytes of a map, of a recording, the peak.
+    for text in [
+        "a;b 18446744073709551614\na;b 7\n",
+        "a;b 18446744073709551614\na;c 7\n",
+        "a;b 18446744073709551614\n; 7\n",
+        "@a[\n  f\n]: 1\n@bytes[\n  f\n]: 18446744073709551614\n@bytes[\n  f\n]: 7\n",
+        "v 10400 3\ns 1 f\ni 1 0 1\nt 1 0\na fffffffffffffffe 1\na 7 1\n+ 0\n+ 1\n",
+    ] {
+        refused(text, too_much);
+    }
+    let profile = read(b"a;b 18446744073709551607\na;b 7\n").unwrap().profile;
+    assert_eq!(total(&profile).allocations, u64::MAX - 1);
+}
+
+#[test]
+fn stacks_of_one_frame_are_stacks() {
+    let profile = read(b"main 40\nstd::thread::Inner::run 2\n").unwrap().profile;
+    assert_eq!((total(&profile).allocations, found(&profile, "main")), (42, 40));
+    for other in ["main 40\nand so on\n", "1 2\n3 4\n", "main\n"] {
+        refused(other, "not a profile");
+    }
+}
+
+#[test]
+fn the_folded_form_of_a_comparison_is_told_as_such() {
+    for text in ["main;f 1 2\nmain;g 0 7\nmain 3 3\n", "main;f 1 2\nmain;g 0 7\nmain;g 1\n", "main 1 2\n"] {
+        refused(text, "each line has two numbers, those of a base and of a change");
+    }
+    // A function may end in a number.
+    assert_eq!(found(&read(b"main;step 1 5\nmain;f 4\nmain;g 4\n").unwrap().profile, "step 1"), 5);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    for name in ["bpftrace.txt", "dhat_rs.json.gz", "go.txt.gz", "heaptrack.folded.gz", "heaptrack.gz"] {
+        let marked = [b"\xef\xbb\xbf", unpacked(name).as_slice()].concat();
+        assert_eq!(read(&marked).unwrap().profile, import(name).profile, "{name}");
+    }
+}
+
+#[test]
+fn other_packers_are_told_by_name() {
+    for (magic, command) in [
+        (&b"\xfd7zXZ\0\0\x04"[..], "xz -d"),
+        (b"BZh91AY&SYxy", "bzip2 -d"),
+        (b"BZh11AY&SYxy", "bzip2 -d"),
+        (b"\x04\"M\x18dp", "lz4 -d"),
+        (b"PK\x03\x04\x14", "unzip"),
+        (b"7z\xbc\xaf'\x1c\0", "7z x"),
+    ] {
+        refused(magic, &format!("unpack it first: {command}"));
+    }
+    refused(b"BZh", "not a profile");
+}
+
+#[test]
+fn damage_in_packed_files_is_told_with_its_byte() {
+    for name in ["go.pb.gz", "heaptrack.zst"] {
+        let whole = fixture(name);
+        let len = whole.len();
+        for cut in [len / 2, len - 5] {
+            refused(&whole[..cut], &format!("at byte {cut} of {cut}: "));
+        }
+        let mut damaged = whole.clone();
+        damaged[len / 2..len / 2 + 8].fill(0xff);
+        let error = read(&damaged).unwrap_err().to_string();
+        let (_, at) = error.split_once("at byte ").unwrap_or_else(|| panic!("{name}: {error}"));
+        let at: usize = at.split(' ').next().unwrap().parse().unwrap();
+        assert!((len / 2..=len).contains(&at), "{name}: {error}");
+    }
+}
+
+#[test]
+fn damage_in_an_unpacked_pprof_is_told_with_its_byte() {
+    let whole = unpacked("go.pb.gz");
+    for cut in [whole.len() / 10, whole.len() / 2, whole.len() - 1] {
+        refused(&whole[..cut], "protobuf: at byte ");
+    }
+    // A text that is no UTF-8, in a field whose place is known from its bytes.
+    let name = b"main.churn";
+    let at = whole.windows(name.len()).position(|bytes| bytes == name).unwrap();
+    assert_eq!(whole[at - 2..at], [0x32, name.len() as u8]);
+    let mut damaged = whole;
+    damaged[at] = 0xff;
+    refused(&damaged, &format!("protobuf: at byte {}: ", at - 2));
 }
 
 #[test]

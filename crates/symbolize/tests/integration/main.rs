@@ -4,6 +4,7 @@
 mod build;
 mod compare;
 mod compiler_output;
+mod cpp_name;
 mod debug_file;
 mod fold;
 mod replaced;

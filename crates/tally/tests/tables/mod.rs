@@ -121,8 +121,14 @@ impl Worker {
                 kept += 1;
             }
         }
-        let leaf =
-            tables.tally.stack(&mut frames, kept, root, |frame| frame.address, |frame| &mut frame.node);
+        let leaf = tables.tally.stack(
+            &self.tally,
+            &mut frames,
+            kept,
+            root,
+            |frame| frame.address,
+            |frame| &mut frame.node,
+        );
         if leaf.is_some() {
             self.last = Some((root, frames));
         }

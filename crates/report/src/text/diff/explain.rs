@@ -1,7 +1,7 @@
 //! How stacks were paired, frame by frame.
 //!
 //! ```text
-//!   12.00 → 12.00 allocs/iter   paired although inlining differs
+//!   12.00 → 12.00 allocs/iter   paired although one side lacks frames (inlining, a tail call, less recursion)
 //!     = push_value  src/header.rs:88  |  src/header.rs:90
 //!     - parse_line (inlined)  src/header.rs:10
 //!     ~ parse  src/parse.rs:7  |  parse_all  src/parse.rs:7
@@ -42,7 +42,7 @@ fn words(pair: &Pair) -> String {
     let mut words = match pair.how {
         How::Equal => "equal frames",
         How::Library => "paired although library frames differ",
-        How::Inlining => "paired although inlining differs",
+        How::Inlining => "paired although one side lacks frames (inlining, a tail call, less recursion)",
         How::Renamed => "paired although a caller has another name or file",
         How::OtherSite => "paired although the call site has another name or file",
         How::Alone if pair.rows[0].is_empty() => "in the change only: nothing of the base is like it",

@@ -10,7 +10,7 @@
 //!                                  was not allocating before
 //!                                  the base has this stack from Parser::header outwards
 //!                                  calls String::clone, from Parser::header ← main
-//!   unchanged: 60 stacks (12 paired although inlining differs)
+//!   unchanged: 60 stacks   (paired although they differ: 12 by inlining)
 //! ```
 //!
 //! The first line is the answer: the first entry of the window that has the greatest difference.
@@ -198,7 +198,7 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
     }
 }
 
-/// `unchanged: 60 stacks (12 paired although inlining differs)`.
+/// `unchanged: 60 stacks   (paired although they differ: 12 by inlining)`.
 fn pairing(window: &WindowDiff<'_>) -> String {
     let pairing = &window.pairing;
     let differing: Vec<String> = [
