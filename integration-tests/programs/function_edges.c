@@ -9,6 +9,7 @@
 // restart N  N times: begin, 3 allocations, begin, 2, 4 in `manage`, end; then 1 outside
 // restart-killed N  N times: begin, 3 allocations, begin, 2, end; then begin, 1 allocation, and it kills itself
 // turn N     N times: tick, 3 allocations, tick; then 2 outside
+// pick       calls an indirect function
 // restarts N N threads at once, each 1000 times: begin, 1 allocation in `work`; then end
 // signal N   N times a signal's handler is the window: begin, 1 allocation, end
 // storm N    begin and end N hundred times a millisecond long while a timer's handler allocates; prints how often it did
@@ -54,6 +55,12 @@ APART void leave(void) {
 }
 
 APART void tick(void) { use((void *)5); }
+void tock(void) __attribute__((alias("tick")));
+APART void pick_one(void) { use((void *)6); }
+APART void pick_two(void) { use((void *)7); }
+static volatile int which;
+void *choose(void) { return which ? (void *)pick_two : (void *)pick_one; }
+void pick(void) __attribute__((ifunc("choose")));
 APART void manage(void) {
   work(4);
   use((void *)4);
@@ -163,6 +170,8 @@ int main(int argc, char **argv) {
     begin(count);
     work(1);
     kill(getpid(), SIGKILL);
+  } else if (!strcmp(mode, "pick")) {
+    pick();
   } else if (!strcmp(mode, "turn")) {
     for (long i = 0; i < count; i++) {
       tick();

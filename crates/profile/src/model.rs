@@ -373,7 +373,8 @@ pub struct Losses {
     pub unseen_frees: u64,
     /// Windows that found no place.
     pub windows: u64,
-    /// Window calls from inside the recorder.
+    /// Window calls from inside the recorder: of a signal handler that interrupted it, or of a thread that such a handler took out
+    /// of it by `longjmp`.
     pub window_calls: u64,
     /// Window calls whose window the process never began, or without a name.
     pub stray_ends: u64,

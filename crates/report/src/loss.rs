@@ -30,7 +30,12 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         (*blocks, "block", "blocks", "whose free could not be followed"),
         (*unseen_frees, "block", "blocks", "freed without being seen"),
         (*windows, "window", "windows", "for which there was no place"),
-        (*window_calls, "window call", "window calls", "from signal handlers that interrupted the recorder"),
+        (
+            *window_calls,
+            "window call",
+            "window calls",
+            "inside the recorder: of signal handlers, or behind one that left it by longjmp",
+        ),
         (*stray_ends, "window call", "window calls", "that name no window which this process had begun"),
         (*stray_resumes, "resume", "resumes", "by threads that were not paused"),
         (*restarts, "restart", "restarts", "that discarded nothing, for want of a place to note it"),

@@ -58,7 +58,9 @@ impl Attempts {
             }
             open.store(end, Ordering::Release);
         }
-        self.word(place, attempt).fetch_or(1 << (attempt % 64), Ordering::Relaxed);
+        // PERF: nobody else writes while the lock is held, so a load and a store do.
+        let word = self.word(place, attempt);
+        word.store(word.load(Ordering::Relaxed) | 1 << (attempt % 64), Ordering::Relaxed);
         true
     }
 

@@ -8,6 +8,7 @@ use heaptally_segment::layout::{
 };
 
 use crate::attempt::Attempts;
+use crate::counter_shard::add;
 use crate::index::{Index, spread};
 use crate::nesting::{Entered, Open, ProcessNesting, ThreadNesting};
 use crate::os::{AreaMap, Os};
@@ -156,14 +157,16 @@ impl WindowTable {
         let Open { entered: Entered { window: number, entry }, depth, .. } = nesting.open[at];
         let window = self.get(number);
         if self.attempts.discard(window.attempts.load(Ordering::Relaxed), entry) {
-            window.discarded_entries.fetch_add(1, Ordering::Relaxed);
+            add(&window.discarded_entries, 1);
         } else {
             self.header.lost_restarts.fetch_add(1, Ordering::Relaxed);
         }
         if at + 1 != nesting.len {
             window.crossed_ends.fetch_add(1, Ordering::Relaxed);
         }
-        let entry = window.entries.fetch_add(1, Ordering::Relaxed) + 1;
+        // PERF: such a window is entered with the lock held only, so a load and a store do.
+        let entry = window.entries.load(Ordering::Relaxed) + 1;
+        window.entries.store(entry, Ordering::Relaxed);
         nesting.remove(at);
         nesting.push(Entered { window: number, entry });
         nesting.open[nesting.len - 1].depth = depth;

@@ -81,3 +81,109 @@ fn a_benchmark_lies_between_two_readings_of_its_harness() {
     assert_eq!((window.entries, window.counts.allocations), (1, 40), "{}", window.text());
     assert_eq!(through(own, "bookkeeping", allocations), 20, "{}", own.text());
 }
+
+/// The same part of a program by its own window, recorded alone, and by functions: of each the sum over rows with `part`.
+fn both(program: &str, own: &str, functions: &[&str], part: &str) -> Option<[u64; 2]> {
+    let own = [record(program, &[], &["--window", own])?, record(program, &[], functions)?];
+    let sum = |outcome: &Outcome| {
+        let windows = outcome.report().windows.iter();
+        windows.map(|window| through(window, part, allocations)).sum()
+    };
+    Some(own.each_ref().map(sum))
+}
+
+#[test]
+fn values_that_are_boxed_beneath_a_function() {
+    let options = [
+        "--window-in",
+        "small-in=$s16S05_existentials5smallyAA5Shape_pSiF",
+        "--window-in",
+        "large-in=$s16S05_existentials5largeyAA5Shape_pSiF",
+        "--window-in",
+        "insert-in=$s16S05_existentials6insertyAA4TreeOAD_SitF",
+    ];
+    let Some(outcome) = record("S05_existentials", &[], &options) else { return };
+    let of = |name: &str| {
+        let window = outcome.report().window(name);
+        (window.entries, window.counts.allocations)
+    };
+    // Each is called once before its own window: 8 calls and 8 boxes in that, 3 calls and 7 boxes.
+    assert_eq!([of("small-in"), of("large-in"), of("insert-in")], [(9, 0), (9, 9), (4, 8)]);
+    let Some(own) = record("S05_existentials", &[], &["--window", "large", "--window", "enum"]) else {
+        return;
+    };
+    let of = |name: &str| own.report().window(name).counts.allocations;
+    assert_eq!([of("large"), of("enum")], [8, 7]);
+}
+
+/// Between two parts of `main`, of which each goes on after a suspension.
+#[test]
+fn an_async_function_between_the_parts_of_its_caller() {
+    let main = "$s9S09_async4MainV4mainyyYaFZTf4d_n";
+    let at = format!("f={main}TQ0_ .. {main}TQ2_");
+    let counts = both("S09_async", "w", &["--window-at", &at], "makeBox");
+    assert!(counts.is_none_or(|counts| counts == [20, 20]), "{counts:?}");
+}
+
+#[test]
+fn both_sides_of_a_pair_beneath_a_function() {
+    for (program, each) in [("S16_diff_base", 87), ("S16_diff_change", 107)] {
+        let options = ["--window-in", "f=$s8S16_diff5parseySiSSF"];
+        let Some(outcome) = record(program, &[], &options) else { return };
+        let window = outcome.report().window("f");
+        let once = through(window, "_swift_getGenericMetadata", allocations);
+        // One call more than in its own window, and the metadata of a generic type, at its first use.
+        assert_eq!((window.entries, once), (11, 3), "{}", window.text());
+        assert_eq!(window.counts.allocations, 11 * each + 3);
+        let Some(own) = record(program, &[], &["--window", "parse"]) else { return };
+        let own = own.report().window("parse");
+        assert_eq!((own.entries, own.counts.allocations), (10, 10 * each));
+    }
+}
+
+#[test]
+fn async_code_of_every_shape_between_the_parts_of_its_caller() {
+    let everything = "$s16S17_async_shapes10everythingyS2iYaF";
+    let own = [
+        ("throwing", 8),
+        ("asyncLet", 16),
+        ("continuation", 8),
+        ("stream", 8),
+        ("generic", 8),
+        ("existential", 16),
+        ("actors", 16),
+        ("recursive", 1),
+    ];
+    // Its first part begins with `throwing`; behind each shape it goes on in another part.
+    let begin = |at: usize| match at {
+        0 => "$s16S17_async_shapes8throwingyS2iYaF".to_owned(),
+        at => format!("{everything}TQ{}_", 2 * at - 1),
+    };
+    for program in ["S17_async_shapes", "S17_async_shapes-fp", "S17_async_shapes-static"] {
+        let mut options = Vec::new();
+        for (at, (name, _)) in own.iter().enumerate() {
+            let at = format!("by-{name}={} .. {everything}TQ{}_", begin(at), 2 * at + 1);
+            options.extend(["--window-at".to_owned(), at]);
+        }
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let Some(outcome) = record(program, &[], &options) else { return };
+        for (name, boxes) in own {
+            let window = outcome.report().window(&format!("by-{name}"));
+            assert_eq!(window.entries, 1, "{program}: {name}");
+            assert_eq!(through(window, "makeBox", allocations), boxes, "{program}: {}", window.text());
+        }
+    }
+}
+
+/// One async function from two callers: its stacks are equal, the windows are not.
+#[test]
+fn one_async_function_of_two_callers() {
+    let main = "$s25S18_same_step_two_callers4MainV4mainyyYaFZTf4d_n";
+    let at = [format!("here={main}TQ1_ .. {main}TQ3_"), format!("there={main}TQ3_ .. {main}TQ5_")];
+    let options = ["--window-at", &at[0], "--window-at", &at[1]];
+    let Some(outcome) = record("S18_same_step_two_callers", &[], &options) else { return };
+    let of = |name: &str| through(outcome.report().window(name), "makeBox", allocations);
+    assert_eq!((of("here"), of("there")), (6, 9));
+    let counts = both("S18_same_step_two_callers", "w", &options, "makeBox");
+    assert!(counts.is_none_or(|counts| counts == [15, 15]), "{counts:?}");
+}

@@ -143,6 +143,32 @@ fn functions_that_are_not_there_or_not_called() {
     fails("w=begin .. re:^wait_|^late", &["window `w`, end", "was never called"]);
 }
 
+/// Nobody calls what only chooses: it is refused, and what it chooses from is named, and can be used.
+#[test]
+fn an_indirect_function_is_refused_with_what_it_chooses_from() {
+    for flags in [&["-O2"][..], &["-O1", "-no-pie", "-fno-pie"]] {
+        let Some(outcome) = edges(&["--window-at", "w=pick..end"], "pick", 1, flags) else { return };
+        assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+        assert!(outcome.stderr.contains("chooses one of `pick_one`, `pick_two`"), "{}", outcome.stderr);
+        let Some(outcome) = edges(&["--window-in", "w=pick_one"], "pick", 1, flags) else { return };
+        assert_eq!(outcome.report().window("w").entries, 1, "stderr:\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn other_names_of_the_same_code_are_told() {
+    let told = |at: &str| {
+        let outcome = edges(&["--window-at", at], "turn", 2, &["-O2"])?;
+        assert_eq!(outcome.report().window("w").entries, 2);
+        Some(outcome.report().warnings().join("\n"))
+    };
+    let Some(warnings) = told("w=tick..tick") else { return };
+    assert!(warnings.contains("`tick` is also `tock`"), "{warnings}");
+    // Both were asked for.
+    let warnings = told("w=re:^t[io]ck$..re:^t[io]ck$").unwrap_or_default();
+    assert!(!warnings.contains("is also"), "{warnings}");
+}
+
 /// Every instruction of moved entries, one by one.
 #[test]
 fn entries_of_every_shape_are_moved_and_unwound() {

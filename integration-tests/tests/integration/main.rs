@@ -20,6 +20,7 @@ mod fork;
 mod full;
 mod function_beneath;
 mod function_crowd;
+mod function_hits;
 mod function_restart;
 mod function_swift;
 mod function_window;

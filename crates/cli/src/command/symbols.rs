@@ -140,6 +140,11 @@ fn as_text(found: &[(&Module, &ListedFunction)]) -> String {
             Ok(_) => facts.push("entry can be patched".to_owned()),
             Err(refusal) => facts.push(format!("entry cannot be patched: {refusal}")),
         }
+        let chosen = module.implementations(function);
+        if !chosen.is_empty() {
+            let chosen: Vec<_> = chosen.iter().map(|name| escape(name)).collect();
+            facts.push(format!("chooses one of {}", chosen.join(", ")));
+        }
         if module.has_tail_call(function) {
             facts.push("may leave by a tail call".to_owned());
         }

@@ -413,7 +413,7 @@ mod tests {
             ),
             ("[[window]]\nname = 'w'\nat = 3.5e9\nin = true\n", &["h.toml:4:6: `in` is a function"]),
             ("[[window]]\nname = 'w'\nrestart = 'w'\n", &["h.toml:3:11: `restart` is true or false"]),
-            ("[[run.window]]\nname = 'w'\n", &["h.toml:1:7: `window` cannot be"]),
+            ("[[run.window]]\nname = 'w'\n", &["h.toml:1:1: `window` cannot be array of tables"]),
             ("[[run]]\nrepeat = 3\n", &["h.toml:1:3: unknown key", "run"]),
             ("[run]\nrepeat = 2020-01-01\n", &["h.toml:2:10: `repeat` cannot be"]),
             ("[run]\nwindow = [['a']]\n", &["h.toml:2:10: `window` cannot be array"]),

@@ -1,26 +1,30 @@
 //! Which functions of which loaded modules are meant, and what is to be written at their entries.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
-    CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, CodeRange,
+    PLAN_ACTIONS,
 };
-use heaptally_segment::read::{self, Answer, NewPlan, Request};
+use heaptally_segment::read::{self, Answer, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
 
 use super::definition::{Definitions, Edge, Role};
-use super::entry::{FixupKind, Moved, Refusal};
+use super::entry::{Moved, Refusal};
 use super::module::Module;
 use super::near::nearest;
 use super::pattern::{Pattern, instance_of, names};
+use super::plan::{by_turns, new_plan};
 use crate::message::{quote, quote_bytes};
 
 /// So many functions are named where several fit.
 const MOST_NAMED: usize = 8;
+
+/// Code: addresses (SVMA) from and to.
+pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// An entry for which a plan was made.
 #[derive(Clone, Debug)]
@@ -47,7 +51,7 @@ pub(crate) struct Found {
 }
 
 /// Ranges of code, by a window and the path of a module, as the segment has it.
-pub(crate) type CodeOfWindows = BTreeMap<(String, Vec<u8>), Vec<(u64, u64)>>;
+pub(crate) type CodeOfWindows = BTreeMap<(String, Vec<u8>), Ranges>;
 
 /// Finds functions for the images of one run.
 #[derive(Debug)]
@@ -92,9 +96,40 @@ struct Chosen {
     /// The functions' names, and what is to be done at each one's entry.
     entries: Vec<(String, Result<Moved, Refusal>)>,
     /// Their code, without inlined copies.
-    own: Vec<(u64, u64)>,
+    own: Ranges,
     /// Their code, parts that were split off and inlined copies included.
-    ranges: Vec<(u64, u64)>,
+    ranges: Ranges,
+    /// What else is to be said of them.
+    remarks: Vec<String>,
+}
+
+/// What is said of a function that has names which were not asked for: whoever calls it by these enters it, too.
+fn others(edge: &Edge, function: &ListedFunction) -> Option<String> {
+    if function.system_names.len() < 2 || function.range.is_none() {
+        return None;
+    }
+    let alone = |(name, system_name): (String, &String)| ListedFunction {
+        name,
+        system_names: vec![system_name.clone()],
+        ..function.clone()
+    };
+    let all = names(function).into_iter().zip(&function.system_names).map(alone);
+    let (asked, others): (Vec<_>, Vec<_>) =
+        all.partition(|alone| !edge.pattern.find(std::slice::from_ref(alone)).is_empty());
+    // Constructors and their like have several symbols and one name.
+    let asked: BTreeSet<String> =
+        asked.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
+    let others: BTreeSet<String> =
+        others.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
+    let others: Vec<String> = others.difference(&asked).map(quote).collect();
+    let more = if others.len() > MOST_NAMED { " …" } else { "" };
+    let named = others.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    (!others.is_empty() && !asked.is_empty()).then(|| {
+        format!(
+            "{} is also {named}{more} (equal code folded by the linker, or other names): these count, too",
+            quote(&edge.text)
+        )
+    })
 }
 
 /// The names of functions, where they are not all the same.
@@ -181,6 +216,7 @@ impl Finder {
                 continue;
             }
             self.places.insert((area, index), path.to_owned());
+            chosen.remarks.iter().for_each(|remark| self.problem(index, remark.clone()));
             if edge.role == Role::Harness {
                 let key = (edge.window.clone(), path.as_os_str().as_bytes().to_vec());
                 self.harness.entry(key).or_default().extend(chosen.ranges);
@@ -270,6 +306,20 @@ impl Finder {
         };
         let entries: Vec<(String, Result<Moved, Refusal>)> =
             functions.iter().map(|function| (function.name.clone(), module.entry(function))).collect();
+        let mut remarks: Vec<String> =
+            functions.iter().filter_map(|function| others(edge, function)).collect();
+        for function in functions.iter().filter(|function| function.is_indirect) {
+            let chosen = module.implementations(function);
+            if !chosen.is_empty() {
+                let more = if chosen.len() > MOST_NAMED { " …" } else { "" };
+                let chosen: Vec<String> = chosen.iter().take(MOST_NAMED).map(quote).collect();
+                remarks.push(format!(
+                    "{} chooses one of {}{more}: name these",
+                    quote(&function.name),
+                    chosen.join(", ")
+                ));
+            }
+        }
         let has_inlined = known.list.has_inlined;
         // A part of a function is entered with it.
         let is_whole = |entry: &Result<Moved, Refusal>| !matches!(entry, Err(Refusal::Part));
@@ -285,7 +335,7 @@ impl Finder {
             found.inlined += inlined.count();
             found.is_inlined_unknown |= is_in && !has_inlined;
         }
-        Chosen { entries, own, ranges }
+        Chosen { entries, own, ranges, remarks }
     }
 
     fn refused(&mut self, index: usize, function: &str, why: Refusal) {
@@ -325,49 +375,5 @@ impl Finder {
     pub(crate) fn near(&self, text: &str) -> Vec<String> {
         let functions = self.modules.values().flat_map(|known| &known.list.functions);
         nearest(text, functions).iter().map(|name| quote_bytes(name.as_bytes())).collect()
-    }
-}
-
-/// A function that is both edges of a window opens and closes it by turns.
-fn by_turns(mut actions: Vec<u32>) -> Vec<u32> {
-    const NAME: u32 = (1 << ACTION_KIND_SHIFT) - 1;
-    let is = |action: u32, kind: u32| action >> ACTION_KIND_SHIFT == kind;
-    let (begin, end) = (ACTION_BEGIN << ACTION_KIND_SHIFT, ACTION_END << ACTION_KIND_SHIFT);
-    let is_both = |action: u32, all: &[u32]| {
-        all.contains(&(begin | (action & NAME))) && all.contains(&(end | (action & NAME)))
-    };
-    let all = actions.clone();
-    actions.retain(|action| !(is(*action, ACTION_BEGIN) && is_both(*action, &all)));
-    for action in actions.iter_mut().filter(|action| is(**action, ACTION_END) && is_both(**action, &all)) {
-        *action = ACTION_TURN << ACTION_KIND_SHIFT | (*action & NAME);
-    }
-    actions
-}
-
-fn new_plan(module: u32, moved: &Moved, actions: Vec<u32>) -> NewPlan {
-    let fixups = moved.fixups.iter().map(|fixup| PlanFixup {
-        target: fixup.target,
-        kind: match fixup.kind {
-            FixupKind::Distance => FIXUP_DISTANCE,
-            FixupKind::Low => FIXUP_LOW,
-            FixupKind::High => FIXUP_HIGH,
-        },
-        at: fixup.at,
-        end: fixup.end,
-    });
-    let steps = moved.steps.iter().map(|step| PlanStep {
-        original: step.original,
-        at: step.at,
-        pushed: step.pushed,
-        ..PlanStep::default()
-    });
-    NewPlan {
-        module,
-        at: moved.at,
-        actions,
-        original: moved.original.clone(),
-        code: moved.code.clone(),
-        fixups: fixups.collect(),
-        steps: steps.collect(),
     }
 }

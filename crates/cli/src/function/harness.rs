@@ -8,10 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use heaptally_profile::model::{FrameKind, Location, Profile, WindowId, WindowKind};
 use heaptally_profile::path_text::escape_path;
 
-use super::finder::Finder;
-
-/// Code in one module: addresses (SVMA) from and to.
-type Ranges = Vec<(u64, u64)>;
+use super::finder::{Finder, Ranges};
 
 /// Puts apart what harnesses allocated.
 pub(crate) fn put_apart(profile: &mut Profile, finder: &Finder) {

@@ -17,3 +17,4 @@ pub(crate) mod module;
 pub(crate) mod near;
 pub(crate) mod outcome;
 pub(crate) mod pattern;
+mod plan;

@@ -1,10 +1,11 @@
 //! One module: its functions, and its code.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions};
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 
 use super::code::Code;
 use super::entry::{Moved, Refusal, move_entry};
@@ -47,6 +48,27 @@ impl Module {
             return Err(Refusal::Part);
         }
         move_entry(&self.code, range)
+    }
+
+    /// The functions of which an indirect one chooses, as far as its code names them.
+    pub(crate) fn implementations(&self, function: &ListedFunction) -> Vec<&str> {
+        let Some((start, end)) = function.range.filter(|_| function.is_indirect) else { return Vec::new() };
+        let bytes = self.code.from(start);
+        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX).min(bytes.len());
+        let decoder =
+            Decoder::with_ip(64, bytes.get(..length).unwrap_or_default(), start, DecoderOptions::NONE);
+        let named = decoder.into_iter().filter_map(|instruction| match instruction.mnemonic() {
+            Mnemonic::Lea => {
+                instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address())
+            }
+            Mnemonic::Mov => instruction.try_immediate(1).ok(),
+            _ => None,
+        });
+        let named: BTreeSet<u64> =
+            named.filter(|address| self.entries.binary_search(address).is_ok()).collect();
+        let is_named = |listed: &&ListedFunction| listed.range.is_some_and(|range| named.contains(&range.0));
+        let chosen = self.list.functions.iter().filter(is_named).filter(|listed| !listed.is_indirect);
+        chosen.map(|listed| listed.name.as_str()).collect()
     }
 
     /// Whether a function may be left by a jump into another one; its frame is then gone before its end.

@@ -65,32 +65,42 @@ impl Pattern {
             }),
             Self::Line(file, line) => at_line(functions, file, *line),
             Self::Name(name) => {
-                let exact = [
-                    all(&|function| {
-                        function.name == *name || function.system_names.iter().any(|own| own == name)
-                    }),
-                    all(&|function| names(function).iter().any(|own| own == name)),
-                    all(&|function| {
-                        names(function).iter().any(|own| without_parameters(own) == name.as_str())
-                    }),
-                    all(&|function| {
-                        names(function)
-                            .iter()
-                            .any(|own| without_generics(without_parameters(own)) == name.as_str())
-                    }),
-                ];
-                let found = exact.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+                let found = all(&|function| {
+                    function.name == *name || function.system_names.iter().any(|own| own == name)
+                });
+                if !found.is_empty() {
+                    return found;
+                }
+                // PERF: to demangle is most of the time that this takes, so it is done once.
+                let known: Vec<Vec<String>> = functions.iter().map(names).collect();
+                let all_of = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
+                    let is_one = |(_, names): &(usize, &Vec<String>)| names.iter().any(|own| fits(own));
+                    known.iter().enumerate().filter(is_one).map(|(index, _)| index).collect()
+                };
+                let alike: [&dyn Fn(&str) -> bool; 3] =
+                    [&|own| own == name, &|own| without_parameters(own) == name.as_str(), &|own| {
+                        without_generics(without_parameters(own)) == name.as_str()
+                    }];
+                let found = alike.into_iter().map(all_of).find(|found| !found.is_empty()).unwrap_or_default();
                 if !found.is_empty() || !name.contains('*') {
                     return found;
                 }
                 let whole = name.split('*').map(regex::escape).collect::<Vec<_>>().join(".*");
                 match Regex::new(&format!("^(?s:{whole})$")) {
-                    Ok(regex) => all(&|function| {
-                        names(function)
+                    Ok(regex) => {
+                        let fits =
+                            |own: &String| regex.is_match(own) || regex.is_match(without_parameters(own));
+                        let is_one = |(_, (function, names)): &(usize, (&ListedFunction, &Vec<String>))| {
+                            names.iter().chain(&function.system_names).any(fits)
+                        };
+                        functions
                             .iter()
-                            .chain(&function.system_names)
-                            .any(|own| regex.is_match(own) || regex.is_match(without_parameters(own)))
-                    }),
+                            .zip(&known)
+                            .enumerate()
+                            .filter(is_one)
+                            .map(|(index, _)| index)
+                            .collect()
+                    }
                     Err(_) => Vec::new(),
                 }
             }
