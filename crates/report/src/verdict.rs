@@ -17,7 +17,7 @@ use crate::Options;
 use crate::escape::{escape, quote};
 use crate::frame::name;
 use crate::number::{counted, group, share};
-use crate::path::{is_own, is_relative, shorten};
+use crate::path::{is_own, shorten};
 use crate::short_name::{is_cpp, shorten as shorten_name, without_parameters};
 use crate::text::diff::words;
 
@@ -386,28 +386,21 @@ impl<'a, 'p> Teller<'a, 'p> {
             None => (frames.len().checked_sub(1)?, *frames.last()?),
         };
         let project = self.options.project.as_deref();
-        let short = |file: &str| shorten(file, project).to_owned();
+        let short = |file: &str| shorten(file, project).into_owned();
+        // The C library's sources have paths from its own folder: what is passed over is not the user's.
         let is_listed = |frame: &Frame<'p>| {
             let location = profile.locations.get(frame.location);
             location.is_some_and(|location| sites.lists(location, frame.line_index))
         };
-        // The C library's sources are relative, too, and lie in nobody's project.
         let is_ours = |frame: &&Frame<'p>| {
-            frame.line > 0
-                && !is_listed(frame)
-                && frame
-                    .file()
-                    .is_some_and(|file| project.map_or(is_relative(file), |project| is_own(file, project)))
+            frame.line > 0 && frame.file().is_some_and(|file| is_own(file, project)) && !is_listed(frame)
         };
         let own = frames.iter().skip(at).find(is_ours);
         Some(Site {
             function: shorten_name(without_parameters(&name(&frame), is_cpp(&frame))).into_owned(),
             file: frame.file().map(short).unwrap_or_default(),
             line: frame.line,
-            own: own.map(|frame| {
-                let file = short(frame.file().unwrap_or_default());
-                (file.trim_start_matches("./").to_owned(), frame.line)
-            }),
+            own: own.map(|frame| (short(frame.file().unwrap_or_default()), frame.line)),
             amount,
         })
     }

@@ -169,7 +169,10 @@ impl Replacement {
             let before = Some(before).filter(|text| !text.is_empty());
             let program = program.to_vec();
             let mut replacement = Self { path: path.clone(), mark, program, is_compared, before };
-            replacement.note("it was killed, or its machine stopped").map_err(cannot)?;
+            if let Err(error) = replacement.note("it was killed, or its machine stopped") {
+                replacement.fail(&error.to_string());
+                return Err(cannot(error));
+            }
             return Ok(replacement);
         }
         Err(cannot(io::Error::from(ErrorKind::ResourceBusy)))

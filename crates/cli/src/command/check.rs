@@ -293,19 +293,25 @@ impl Check {
         let form = if self.print.json { Form::Json } else { self.print.format };
         let has_brief = matches!(form, Form::Text | Form::Github) || self.print.report.is_some();
         let mut brief = None;
+        // A file that cannot be written keeps neither the others nor the answer back.
+        let mut failed: Vec<String> = Vec::new();
         if let Some(file) = report.filter(|_| has_brief) {
             match write(&file, &Form::Text.of(verdict, &options, is_strict, None)) {
                 Ok(()) => brief = Some(message::shown(&file)),
-                // Of a file that nobody asked for the failure is no failure of the check.
-                Err(failure) if self.print.report.is_none() => {
-                    message::print(&format!("{failure}"));
+                Err(failure) => {
                     brief = Some("could not be written; --report names a file".to_owned());
+                    // Of a file that nobody asked for the failure is no failure of the check.
+                    match self.print.report {
+                        Some(_) => failed.push(failure.message),
+                        None => message::print(&failure.message),
+                    }
                 }
-                Err(failure) => return Err(failure.into()),
             }
         }
         for copy in &self.print.write {
-            write(&copy.file, &copy.form.of(verdict, &options, is_strict, None))?;
+            if let Err(failure) = write(&copy.file, &copy.form.of(verdict, &options, is_strict, None)) {
+                failed.push(failure.message);
+            }
         }
         // A regression that was made up is nothing to tell.
         let summary = env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty() && !self.self_test);
@@ -327,7 +333,11 @@ impl Check {
             },
             ..options
         };
-        print(&form.of(verdict, &printed, is_strict, brief.as_deref()))
+        print(&form.of(verdict, &printed, is_strict, brief.as_deref()))?;
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new(UNREADABLE, failed.join("\n")).into()),
+        }
     }
 
     fn code(&self, outcome: Outcome) -> u8 {

@@ -59,7 +59,7 @@ pub(crate) struct Run {
     /// Exit with 125 if anything was lost or not seen, or any stack was cut.
     #[arg(long)]
     strict: bool,
-    /// Write what became of program and recorder to FILE, as JSON.
+    /// Write what became of program and recorder to FILE, as JSON, which crates/cli/schema describes.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json_status: Option<PathBuf>,
     /// Print nothing but errors.

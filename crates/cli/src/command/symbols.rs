@@ -31,7 +31,7 @@ pub(crate) struct Symbols {
     program: OsString,
     /// A name as reports print it or as the file has it, one with `*`, `re:REGEX`, or `FILE:LINE`.
     pattern: Option<String>,
-    /// Print one JSON object.
+    /// Print one JSON object, which crates/cli/schema describes.
     #[arg(long)]
     json: bool,
 }

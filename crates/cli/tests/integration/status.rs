@@ -4,9 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::doctor::schema;
 use crate::sandbox::Sandbox;
 
-/// Calls `run` with a status file, and reads it.
+/// Calls `run` with a status file, and reads it. It is as its schema says.
 #[track_caller]
 fn status(sandbox: &Sandbox, code: i32, arguments: &[&str]) -> Value {
     let options = ["run", "--json-status", "status.json"];
@@ -14,6 +15,11 @@ fn status(sandbox: &Sandbox, code: i32, arguments: &[&str]) -> Value {
     sandbox.call(options.iter().chain(output).chain(arguments)).expect(code);
     let text = fs::read_to_string(sandbox.work("status.json")).unwrap();
     let status: Value = serde_json::from_str(&text).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../schema/status.v1.schema.json")).unwrap();
+    let (mut errors, mut names) = (Vec::new(), Vec::new());
+    schema::check(&schema, &schema, &status, "", &mut errors);
+    schema::undescribed(&schema, &schema, &status, "", &mut names);
+    assert_eq!((errors, names), (vec![], vec![]), "{text}");
     assert_eq!((&status["schema"], &status["version"]), (&json!("heaptally-status"), &json!(1)));
     status
 }
@@ -49,6 +55,16 @@ fn of_a_program_that_fails() {
     let pretends = status(&sandbox, 125, &["sh", "-c", "exit 125"]);
     assert_eq!(pretends["program"], json!({"exit_code": 125, "signal": null}));
     assert_eq!(pretends["recorder"]["ok"], json!(true));
+}
+
+#[test]
+fn of_several_runs_and_of_children() {
+    let sandbox = Sandbox::new();
+    let runs = status(&sandbox, 0, &["--repeat", "2", "sh", "-c", "true | cat"]);
+    assert_eq!(runs["runs"], json!([{"exit_code": 0, "signal": null}, {"exit_code": 0, "signal": null}]));
+    let children = status(&sandbox, 0, &["--follow-children", "sh", "-c", "/bin/true | /bin/cat"]);
+    assert!(children["processes"].as_array().unwrap().len() > 1, "{children}");
+    assert_eq!(children["children"]["followed"], json!(true));
 }
 
 #[test]

@@ -138,7 +138,7 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
     for ((function, _), cells) in sums.iter().zip(lines) {
         let Some(function) = functions.get(*function) else { continue };
         let project = context.options.project.as_deref();
-        let file = (!function.file.is_empty()).then(|| source_at(shorten(function.file, project), 0));
+        let file = (!function.file.is_empty()).then(|| source_at(&shorten(function.file, project), 0));
         let text = function.text();
         page.row(&cells, &in_room(&text, function.short(&text), None, file, place.room), place);
     }

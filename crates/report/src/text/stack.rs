@@ -136,8 +136,11 @@ impl<'p> Parts<'p> {
 
     /// The nearest caller in the user's own folder, if the call site lies outside.
     fn own(&self, context: &Context<'p>) -> Option<Frame<'p>> {
-        let project = context.options.project.as_deref()?;
-        let is_ours = |frame: &Frame<'_>| frame.file().is_some_and(|file| is_own(file, project));
+        let project = Some(context.options.project.as_deref()?);
+        let is_ours = |frame: &Frame<'_>| {
+            frame.file().is_some_and(|file| is_own(file, project))
+                && !is_listed(context.profile, context.sites, frame)
+        };
         if self.site.as_ref().is_some_and(|site| site.file().is_none() || is_ours(site)) {
             return None;
         }
@@ -174,7 +177,7 @@ fn name_and_source(context: &Context<'_>, frame: &Frame<'_>, room: Option<usize>
     let file = frame.file().map(|file| shorten(file, context.options.project.as_deref()));
     let whole = name(frame);
     let short = without_parameters(&whole, is_cpp(frame));
-    in_room(&whole, short, mark(frame), file.map(|file| source_at(file, frame.line)), room)
+    in_room(&whole, short, mark(frame), file.map(|file| source_at(&file, frame.line)), room)
 }
 
 /// A name, its mark and its source. Where room is short, `short` stands for the name, and then loses its middle; where

@@ -281,7 +281,7 @@ fn branch_text(
     };
     let file = functions.get(inner.function).map_or("", |function| function.file);
     let source = (!file.is_empty()).then(|| {
-        let file = source_at(shorten(file, context.options.project.as_deref()), 0);
+        let file = source_at(&shorten(file, context.options.project.as_deref()), 0);
         let lines: Vec<String> = inner.lines.iter().map(u32::to_string).collect();
         if (1..=LINES).contains(&lines.len()) { format!("{file}:{}", lines.join(",")) } else { file }
     });

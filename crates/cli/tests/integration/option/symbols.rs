@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Bench, Row};
+use crate::doctor::schema;
 
 pub(super) const ROWS: &[Row] = &[
     Row { command: "symbols", option: "PROGRAM", check: program },
@@ -30,7 +31,15 @@ fn pattern(bench: &Bench) {
 fn json(bench: &Bench) {
     let found = bench.output(&["symbols", "--json", &bench.demo(), "heaptally_demo::main"]);
     let found: Value = serde_json::from_str(&found).unwrap();
-    assert_eq!(found["schema"], "heaptally-symbols");
+    let all = bench.output(&["symbols", "--json", &bench.demo(), "*"]);
+    for listed in [&found, &serde_json::from_str(&all).unwrap()] {
+        let schema = include_str!("../../../schema/symbols.v1.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let (mut errors, mut names) = (Vec::new(), Vec::new());
+        schema::check(&schema, &schema, listed, "", &mut errors);
+        schema::undescribed(&schema, &schema, listed, "", &mut names);
+        assert_eq!((errors, names), (vec![], vec![]));
+    }
     let function = &found["functions"][0];
     assert_eq!(function["patchable"], true, "{function}");
     assert!(
