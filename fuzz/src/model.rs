@@ -1,6 +1,8 @@
 //! Profiles made of bytes: each byte decides something, so that a small change of the bytes is a small change of the
 //! profile. Their indices may lead nowhere.
 
+use std::collections::BTreeSet;
+
 use arbitrary::{Result, Unstructured};
 use heaptally_profile::model::{
     Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Metric, Module, Origin,
