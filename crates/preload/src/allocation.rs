@@ -9,7 +9,7 @@ use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::ptr;
 
-use heaptally_runtime::event::{Admission, Caller, Turn, enter, freed_inside};
+use heaptally_runtime::event::{Admission, Armed, Caller, Turn, armed, enter, freed_inside, freeing};
 use heaptally_runtime::{Allocation, EntryPoint, FreeKind};
 
 use crate::arena;
@@ -58,10 +58,53 @@ pub(crate) fn allocate(
     alignment: usize,
     call: impl Fn() -> Option<*mut u8>,
 ) -> *mut u8 {
+    let Some(armed) = armed() else {
+        return allocate_unarmed(caller, entry_point, size, alignment, call);
+    };
+    if armed.is_closed() {
+        let block = call().unwrap_or(ptr::null_mut());
+        armed.passed(block as usize);
+        return block;
+    }
+    allocate_recorded(armed, caller, entry_point, size, call)
+}
+
+/// PERF: apart, so that an allocation outside of windows saves no registers.
+#[inline(never)]
+fn allocate_recorded(
+    armed: Armed,
+    caller: Caller,
+    entry_point: EntryPoint,
+    size: usize,
+    call: impl Fn() -> Option<*mut u8>,
+) -> *mut u8 {
+    record(armed.enter(), caller, entry_point, size, call)
+}
+
+/// Before the recorder has started, and in processes that it does not record.
+#[inline(never)]
+fn allocate_unarmed(
+    caller: Caller,
+    entry_point: EntryPoint,
+    size: usize,
+    alignment: usize,
+    call: impl Fn() -> Option<*mut u8>,
+) -> *mut u8 {
     if !is_known() && !prepare() {
         return arena::allocate(size, alignment);
     }
-    match enter(true) {
+    record(enter(true), caller, entry_point, size, call)
+}
+
+#[inline(always)]
+fn record(
+    admission: Admission,
+    caller: Caller,
+    entry_point: EntryPoint,
+    size: usize,
+    call: impl Fn() -> Option<*mut u8>,
+) -> *mut u8 {
+    match admission {
         Admission::Record(turn) => {
             let block = call().unwrap_or(ptr::null_mut());
             tell(&turn, caller, entry_point, block, size);
@@ -230,16 +273,10 @@ pub(crate) fn about_to_free(block: *mut u8) -> bool {
     if block.is_null() {
         return true;
     }
-    if arena::owns(block) || (!is_known() && !prepare()) {
+    if arena::owns(block) || (armed().is_none() && !is_known() && !prepare()) {
         return false;
     }
-    match enter(false) {
-        Admission::Record(turn) => {
-            let known = turn.take_block(block as usize);
-            turn.freed(block as usize, known, FreeKind::Free);
-        }
-        Admission::Pass => freed_inside(block as usize),
-    }
+    freeing(block as usize);
     true
 }
 

@@ -7,7 +7,7 @@
 
 use core::arch::naked_asm;
 
-use heaptally_runtime::event::{Admission, Caller, enter, freed_inside, recorded};
+use heaptally_runtime::event::{Admission, Caller, enter, freeing, recorded};
 use heaptally_runtime::operator_new::{self, LIBRARY, PASS, RUNTIME, Target, entry_point};
 use heaptally_runtime::{Allocation, FreeKind};
 
@@ -161,19 +161,13 @@ unsafe extern "C" fn target_and_tell_delete(operator: usize, near: u64, block: *
     // SAFETY: it has no contract beyond its types.
     let target = unsafe { target(operator, near) };
     if target.kind != RUNTIME && !block.is_null() {
-        match enter(false) {
+        if target.kind < LIBRARY {
+            freeing(block as usize);
+        } else if let Admission::Record(turn) = enter(false) {
             // What another library's operator frees by `free` is told there.
-            Admission::Record(turn) if target.kind >= LIBRARY => {
-                if let Some(known) = turn.take_new_block(block as usize) {
-                    turn.freed(block as usize, Some(known), FreeKind::Free);
-                }
+            if let Some(known) = turn.take_new_block(block as usize) {
+                turn.freed(block as usize, Some(known), FreeKind::Free);
             }
-            Admission::Record(turn) => {
-                let known = turn.take_block(block as usize);
-                turn.freed(block as usize, known, FreeKind::Free);
-            }
-            Admission::Pass if target.kind >= LIBRARY => {}
-            Admission::Pass => freed_inside(block as usize),
         }
     }
     target

@@ -46,7 +46,14 @@ pub enum Admission {
 /// Asks for a turn. `is_allocation` says whether a refusal is a loss to count.
 #[inline(always)]
 pub fn enter(is_allocation: bool) -> Admission {
-    let Some(recorder) = recorder().or_else(decided) else { return Admission::Pass };
+    match recorder().or_else(decided) {
+        Some(recorder) => take_turn(recorder, is_allocation),
+        None => Admission::Pass,
+    }
+}
+
+#[inline(always)]
+fn take_turn(recorder: &'static Recorder, is_allocation: bool) -> Admission {
     let local = local();
     let Some(idle) = local.enter(IN_ALLOCATOR) else {
         if is_allocation {
@@ -55,6 +62,73 @@ pub fn enter(is_allocation: bool) -> Admission {
         return Admission::Pass;
     };
     Admission::Record(Turn { recorder, local, idle })
+}
+
+/// A process that records. The real functions are known in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Armed(&'static Recorder);
+
+/// Whether this process is one.
+#[inline(always)]
+pub fn armed() -> Option<Armed> {
+    recorder().map(Armed)
+}
+
+impl Armed {
+    /// Whether no window is open for the thread, so that nothing which it allocates is recorded.
+    ///
+    /// PERF: then an allocation needs no turn. A thread that is interrupted or cancelled in the real function is where
+    /// it would be without us.
+    #[inline(always)]
+    pub fn is_closed(self) -> bool {
+        is_closed(self.0) && !self.0.tally.has_function_windows()
+    }
+
+    /// The block that such an allocation gave; 0: none.
+    #[inline(always)]
+    pub fn passed(self, block: usize) {
+        self.0.tally.passed(block);
+    }
+
+    /// Asks for a turn, for an allocation.
+    #[inline(always)]
+    pub fn enter(self) -> Admission {
+        take_turn(self.0, true)
+    }
+}
+
+/// Whether neither the process nor the thread has a window open that records.
+#[inline(always)]
+fn is_closed(recorder: &'static Recorder) -> bool {
+    if recorder.tally.current_of_process().window != 0 {
+        return false;
+    }
+    let local = local();
+    // A thread without a state of its own has no windows.
+    local.thread.is_null() || recorder.thread(local).is_none_or(|thread| !thread.tally().has_open_windows())
+}
+
+/// A block is about to be given back.
+///
+/// PERF: what was not recorded needs no turn where no window is open, nor where blocks are not followed.
+#[inline(always)]
+pub fn freeing(address: usize) {
+    let Some(recorder) = recorder().or_else(decided) else { return };
+    let known = recorder.tally.take_block(address);
+    if known.is_none() && (!recorder.tally.has_lifetimes() || is_closed(recorder)) {
+        return;
+    }
+    freed(recorder, address, known);
+}
+
+#[inline(never)]
+fn freed(recorder: &'static Recorder, address: usize, known: Option<Block>) {
+    let local = local();
+    match local.enter(IN_ALLOCATOR) {
+        Some(idle) => Turn { recorder, local, idle }.freed(address, known, FreeKind::Free),
+        None if known.is_some() => recorder.tally.freed(None, address, known, FreeKind::Free),
+        None => {}
+    }
 }
 
 /// In a process where the recorder is off: a child that is to record has its recorder from here on.

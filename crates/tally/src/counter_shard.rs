@@ -22,6 +22,13 @@ pub(crate) fn add(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Ordering::Relaxed).saturating_add(amount), Ordering::Relaxed);
 }
 
+/// Adds one to a counter of events that only the calling thread adds to. So many that it wraps are never counted.
+#[inline]
+pub(crate) fn count(counter: &AtomicU64) {
+    // PERF: one instruction.
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
 /// A thread's share of the counters.
 #[derive(Debug)]
 pub(crate) struct Shard {
@@ -203,7 +210,7 @@ mod tests {
         let events = AtomicU64::new(u64::from(u32::MAX));
         let bytes = AtomicU64::new(0);
         for _ in 0..3 {
-            add(&events, 1);
+            count(&events);
             add(&bytes, 1 << 63);
         }
         assert_eq!(events.load(Ordering::Relaxed), (1 << 32) + 2);

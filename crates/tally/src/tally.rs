@@ -7,7 +7,7 @@ use heaptally_segment::layout::{AreaHeader, Counters, EntryPoint, Root, TwinRows
 
 use crate::attempt::{Settled, note_attempt};
 use crate::block_map::{Block, BlockMap};
-use crate::counter_shard::{Shards, add};
+use crate::counter_shard::{Shards, add, count};
 use crate::function_range::FunctionRange;
 use crate::nesting::Entered;
 use crate::os::{AreaMap, Os};
@@ -137,6 +137,12 @@ impl Tally {
         self.windows.current()
     }
 
+    /// Whether blocks are followed after their allocation.
+    #[inline]
+    pub fn has_lifetimes(&self) -> bool {
+        self.lifetimes
+    }
+
     /// Whether the stack of an allocation decides to which window it belongs.
     #[inline]
     pub fn has_function_windows(&self) -> bool {
@@ -224,15 +230,15 @@ impl Tally {
             }
             return;
         };
-        add(&counters.allocations, 1);
+        count(&counters.allocations);
         add(&counters.bytes, size);
         if kind != Allocation::New {
-            add(&counters.reallocs, 1);
+            count(&counters.reallocs);
             let how = match kind {
                 Allocation::ReallocInPlace => &counters.reallocs_in_place,
                 _ => &counters.reallocs_moved,
             };
-            add(how, 1);
+            count(how);
         }
         let window = self.windows.get(event.entered.window);
         let first = FirstStack { node: event.leaf.unwrap_or(0), start: event.start };
@@ -240,7 +246,8 @@ impl Tally {
         thread.last_block = block;
         if self.lifetimes {
             thread.note_live(&self.windows, event.entered.window, size as i64);
-            match self.blocks.insert(block, Block { row, size, shard: Some(thread.shard.number()) }) {
+            let known = Block::new(row, size, thread.shard.number());
+            match known.and_then(|known| self.blocks.insert(block, known)) {
                 Some(false) => {}
                 Some(true) => {
                     self.header.unseen_frees.fetch_add(1, Ordering::Relaxed);
@@ -255,14 +262,14 @@ impl Tally {
     /// An allocation that got no memory.
     pub fn failed(&self, thread: &mut ThreadTally, event: Event) {
         if let Some((_, counters)) = self.row(thread, event) {
-            add(&counters.failed, 1);
+            count(&counters.failed);
         }
     }
 
     /// A `realloc` to size 0 that gave its block back and returned null.
     pub fn reallocated_to_zero(&self, thread: &mut ThreadTally, event: Event) {
         if let Some((_, counters)) = self.row(thread, event) {
-            add(&counters.reallocs_to_zero, 1);
+            count(&counters.reallocs_to_zero);
         }
     }
 
@@ -289,7 +296,7 @@ impl Tally {
 
     /// Which function allocated a block.
     pub fn entry_point(&self, block: Block) -> Option<EntryPoint> {
-        EntryPoint::from_number(self.rows.get(block.row).entry_point.load(Ordering::Relaxed))
+        EntryPoint::from_number(self.rows.get(block.row()).entry_point.load(Ordering::Relaxed))
     }
 
     /// Undoes [`Tally::take_block`].
@@ -318,44 +325,45 @@ impl Tally {
     fn charge(&self, thread: Option<&mut ThreadTally>, address: usize, block: Block, kind: FreeKind) {
         match thread {
             Some(thread) => {
-                let Some(counters) = self.shards.counters(&thread.shard, block.row) else {
+                let Some(counters) = self.shards.counters(&thread.shard, block.row()) else {
                     return self.lose_free();
                 };
                 // Most blocks are freed by a thread that allocated on the same stack before: its counters know the window.
                 let number = match Entered::unpack(counters.entered.load(Ordering::Relaxed)).window {
-                    0 => self.window_of(block.row),
+                    0 => self.window_of(block.row()),
                     number => number,
                 };
                 let window = self.windows.get(number);
                 let is_open = window.depth.load(Ordering::Relaxed) > 0;
-                charge_counters(counters, block.size, is_open, kind, add);
+                charge_counters(counters, block.size(), is_open, kind, count, add);
                 // The address alone does not do: another thread may have freed the block and got one there.
                 let is_latest = thread.last_block == address
-                    && block.shard.is_none_or(|shard| shard == thread.shard.number());
+                    && block.shard().is_none_or(|shard| shard == thread.shard.number());
                 if kind == FreeKind::Free && is_latest {
-                    add(&counters.temporary, 1);
-                    add(&counters.temporary_bytes, block.size);
+                    count(&counters.temporary);
+                    add(&counters.temporary_bytes, block.size());
                 }
                 if thread.last_block == address {
                     thread.last_block = 0;
                 }
-                self.threads.freed(thread, (number, window), block.size);
+                self.threads.freed(thread, (number, window), block.size());
                 if is_open {
-                    thread.note_live(&self.windows, number, -(block.size as i64));
+                    thread.note_live(&self.windows, number, -(block.size() as i64));
                 }
             }
             None => {
-                let Some(counters) = self.shards.counters(self.shards.shared(), block.row) else {
+                let Some(counters) = self.shards.counters(self.shards.shared(), block.row()) else {
                     return self.lose_free();
                 };
-                let window = self.windows.get(self.window_of(block.row));
+                let window = self.windows.get(self.window_of(block.row()));
                 let is_open = window.depth.load(Ordering::Relaxed) > 0;
-                charge_counters(counters, block.size, is_open, kind, |counter, amount| {
+                let add = |counter: &AtomicU64, amount| {
                     counter.fetch_add(amount, Ordering::Relaxed);
-                });
+                };
+                charge_counters(counters, block.size(), is_open, kind, |counter| add(counter, 1), add);
                 self.header.lost_totals.fetch_add(1, Ordering::Relaxed);
                 if is_open {
-                    window.live_bytes.fetch_sub(block.size as i64, Ordering::Relaxed);
+                    window.live_bytes.fetch_sub(block.size() as i64, Ordering::Relaxed);
                 }
             }
         }
@@ -372,7 +380,7 @@ impl Tally {
                 let is_in_window =
                     thread.nesting.innermost().window != 0 || self.windows.current().window != 0;
                 if is_in_window && let Some(counters) = self.shards.counters(&thread.shard, 0) {
-                    add(&counters.freed, 1);
+                    count(&counters.freed);
                 }
             }
             None => {
@@ -429,7 +437,7 @@ impl Tally {
                         // Of calls that were inlined no number is known.
                         add(&counters.entries, u64::from(entry != 0));
                     } else if thread.nesting.innermost().window == window {
-                        add(&counters.entries, 1);
+                        count(&counters.entries);
                     } else {
                         note_entry(self.rows.get(row), entry);
                     }
@@ -465,7 +473,7 @@ impl Tally {
             let was_discarded = self.windows.is_discarded(window, latest.entry);
             settled.settle(was_discarded);
             // A block of the discarded attempt is not to be temporary in this one.
-            let is_of_row = |block| self.blocks.get(block).is_some_and(|block| block.row == row);
+            let is_of_row = |block| self.blocks.get(block).is_some_and(|block| block.row() == row);
             if was_discarded && is_of_row(thread.last_block) {
                 thread.last_block = 0;
             }
@@ -538,16 +546,17 @@ fn charge_counters(
     size: u64,
     is_open: bool,
     kind: FreeKind,
+    count: impl Fn(&AtomicU64),
     add: impl Fn(&AtomicU64, u64),
 ) {
     if is_open {
-        add(&counters.freed, 1);
+        count(&counters.freed);
         add(&counters.freed_bytes, size);
     } else {
-        add(&counters.freed_later, 1);
+        count(&counters.freed_later);
         add(&counters.freed_later_bytes, size);
     }
     if kind == FreeKind::Realloc {
-        add(&counters.freed_by_realloc, 1);
+        count(&counters.freed_by_realloc);
     }
 }

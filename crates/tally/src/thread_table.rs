@@ -7,7 +7,7 @@ use heaptally_segment::layout::{
     THREAD_LIMIT, THREAD_MERGED, ThreadLife, ThreadTotal, Window,
 };
 
-use crate::counter_shard::{Shard, add};
+use crate::counter_shard::{Shard, add, count};
 use crate::nesting::{Entered, ThreadNesting};
 use crate::os::{AreaMap, Os};
 use crate::spin::Spin;
@@ -109,8 +109,9 @@ impl ThreadTally {
     }
 
     /// Whether it has windows of its own open.
+    #[inline]
     pub fn has_open_windows(&self) -> bool {
-        self.nesting.innermost().window != 0
+        self.nesting.len != 0
     }
 
     /// Whether a block is what the thread's latest recorded allocation gave, and lives.
@@ -162,6 +163,16 @@ impl ThreadTally {
         }
     }
 
+    /// Adds one to one of a total's numbers.
+    #[inline]
+    fn count(&self, counter: &AtomicU64) {
+        if self.life.is_merged {
+            counter.fetch_add(1, Ordering::Relaxed);
+        } else {
+            count(counter);
+        }
+    }
+
     /// Adds to one of a total's numbers.
     #[inline]
     fn add(&self, counter: &AtomicU64, amount: u64) {
@@ -208,7 +219,7 @@ impl ThreadTable {
             self.note_start(thread, first);
         }
         if let Some(total) = self.total(thread, window) {
-            thread.add(&total.allocations, 1);
+            thread.count(&total.allocations);
             thread.add(&total.bytes, size);
         }
     }
@@ -220,7 +231,7 @@ impl ThreadTable {
             self.begin_life(thread, FirstStack::default());
         }
         if let Some(total) = self.total(thread, window) {
-            thread.add(&total.freed, 1);
+            thread.count(&total.freed);
             thread.add(&total.freed_bytes, size);
         }
     }
