@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use object::elf::{FileHeader64, PF_X, PT_LOAD};
 use object::read::elf::{ElfFile, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, ReadCache, SectionFlags};
+
+use super::pointer::{self, Pointer};
 
 /// So many bytes of code are looked at in one module.
 const MAX_CODE_BYTES: u64 = 1 << 31;
@@ -32,6 +34,9 @@ pub(crate) struct Code {
     /// Where functions and other symbols of code begin, in order.
     starts: Vec<u64>,
     branches: OnceLock<Vec<Branch>>,
+    /// The file, if it is of one.
+    file: Option<PathBuf>,
+    pointers: OnceLock<Vec<Pointer>>,
 }
 
 impl Code {
@@ -70,13 +75,13 @@ impl Code {
             file.read_exact_at(&mut bytes, offset)?;
             parts.push((address, bytes));
         }
-        Ok(Self::new(parts, starts))
+        Ok(Self { file: Some(path.to_owned()), ..Self::new(parts, starts) })
     }
 
     /// Of parts that are at hand.
     pub(crate) fn new(parts: Vec<(u64, Vec<u8>)>, starts: impl IntoIterator<Item = u64>) -> Self {
         let starts: BTreeSet<u64> = starts.into_iter().collect();
-        Self { parts, starts: starts.into_iter().collect(), branches: OnceLock::new() }
+        Self { parts, starts: starts.into_iter().collect(), ..Self::default() }
     }
 
     /// The bytes from an address to the end of its part; none where there is no code.
@@ -97,6 +102,19 @@ impl Code {
         let all = self.branches.get_or_init(|| self.sweep());
         let first = all.partition_point(|branch| branch.target < from);
         let last = all.partition_point(|branch| branch.target < to);
+        all.get(first..last).unwrap_or_default()
+    }
+
+    /// The pointers in the file's data to an address in a range, where no function begins.
+    pub(crate) fn pointers_into(&self, from: u64, to: u64) -> &[Pointer] {
+        let is_inside =
+            |address| !self.from(address).is_empty() && self.starts.binary_search(&address).is_err();
+        let all = self.pointers.get_or_init(|| {
+            // What cannot be read now was read a moment ago.
+            self.file.as_deref().and_then(|file| pointer::read(file, is_inside).ok()).unwrap_or_default()
+        });
+        let first = all.partition_point(|pointer| pointer.target < from);
+        let last = all.partition_point(|pointer| pointer.target < to);
         all.get(first..last).unwrap_or_default()
     }
 

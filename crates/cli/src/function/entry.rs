@@ -12,7 +12,8 @@
 //! Operands relative to the instruction pointer and jumps are made to reach what they reached before; a call pushes the
 //! address that it pushed before, and jumps. Until the island has its place, such operands are [`Fixup`]s. A jump from
 //! anywhere in the module into the first bytes, but for one to the entry itself from another function (a tail call),
-//! would land in the middle of the new jump, so the whole module is looked through for one.
+//! would land in the middle of the new jump, so the whole module is looked through for one, and its data for the address of
+//! such a place.
 //!
 //! An `endbr64` stays at its place, and the jump comes behind it.
 
@@ -92,6 +93,8 @@ pub(crate) enum Refusal {
     Unknown(u64),
     /// A jump at `from` goes to `to`, behind the first byte.
     JumpedInto { from: u64, to: u64 },
+    /// The data at `place` holds the address `to`, behind the first byte.
+    PointedInto { place: u64, to: u64 },
     /// Its first instruction is where a loop of its own begins anew.
     Loop(u64),
     /// It begins with a call that leaves no room for the jump.
@@ -113,6 +116,7 @@ impl Refusal {
             Self::TooShort(_) => "too_short",
             Self::Unknown(_) => "unknown_instruction",
             Self::JumpedInto { .. } => "jumped_into",
+            Self::PointedInto { .. } => "pointed_into",
             Self::Loop(_) => "loop",
             Self::ShortCall => "short_call",
             Self::StackCall => "stack_call",
@@ -132,6 +136,9 @@ impl fmt::Display for Refusal {
             Self::Unknown(address) => write!(formatter, "the instruction at {address:#x} is not known"),
             Self::JumpedInto { from, to } => {
                 write!(formatter, "a jump at {from:#x} goes to {to:#x}, inside its first instructions")
+            }
+            Self::PointedInto { place, to } => {
+                write!(formatter, "the data at {place:#x} leads to {to:#x}, inside its first instructions")
             }
             Self::Loop(from) => {
                 write!(formatter, "its first instruction is the head of a loop (jump at {from:#x})")
@@ -204,6 +211,9 @@ fn move_at(code: &Code, at: u64, (start, end): (u64, u64)) -> Result<Moved, Refu
         if is_own {
             return Err(Refusal::Loop(branch.source));
         }
+    }
+    if let Some(pointer) = code.pointers_into(start + 1, behind).first() {
+        return Err(Refusal::PointedInto { place: pointer.place, to: pointer.target });
     }
     let length = usize::try_from(behind - at).unwrap_or(0);
     let original = bytes.get(..length).unwrap_or_default().to_vec();

@@ -18,3 +18,4 @@ pub(crate) mod near;
 pub(crate) mod outcome;
 pub(crate) mod pattern;
 mod plan;
+mod pointer;

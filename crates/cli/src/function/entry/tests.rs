@@ -288,3 +288,58 @@ fn zeroed(pages: &Pages, argument: u64) -> u64 {
     }
     result
 }
+
+/// A table of jumps leads behind the first instruction: in a program for any address, packed or not, and for a fixed one.
+#[test]
+fn a_table_of_addresses_into_the_first_bytes() {
+    const SOURCE: &str = r#"
+        .globl table_jump
+        .type table_jump, @function
+        table_jump: xorl %eax, %eax
+        again: addl $1, %eax
+        cmpl $4, %eax
+        jae 2f
+        leaq table(%rip), %rdx
+        jmp *(%rdx)
+        2: ret
+        .size table_jump, . - table_jump
+        .globl main
+        .type main, @function
+        main: call table_jump
+        xorl %eax, %eax
+        ret
+        .size main, . - main
+        .section .data.rel.ro, "aw"
+        .p2align 3
+        table: .quad again, table_jump
+        .section .note.GNU-stack, "", @progbits
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("table.s");
+    std::fs::write(&source, SOURCE).unwrap();
+    let flag_sets: [&[&str]; 4] =
+        [&["-pie"], &["-no-pie"], &["-pie", "-Wl,-z,pack-relative-relocs"], &["-pie", "-s"]];
+    for flags in flag_sets {
+        let program = folder.path().join("table");
+        let built =
+            std::process::Command::new("gcc").args(flags).arg("-o").arg(&program).arg(&source).output();
+        let Ok(built) = built else { return };
+        if !built.status.success() {
+            // An older linker knows no packed relocations.
+            assert!(flags.len() == 2 && flags[1] != "-s", "{}", String::from_utf8_lossy(&built.stderr));
+            continue;
+        }
+        // The bytes of the function, wherever the linker put it.
+        let whole = Code::read(&program, []).unwrap();
+        let begin = [0x31, 0xc0, 0x83, 0xc0, 0x01, 0x83, 0xf8, 0x04];
+        let start = (0x1000..0x0050_0000)
+            .find(|at| whole.from(*at).starts_with(&begin))
+            .expect("the function is in the program");
+        let code = Code::read(&program, [start]).unwrap();
+        let refusal = move_entry(&code, (start, start + 26)).unwrap_err();
+        assert!(
+            matches!(refusal, Refusal::PointedInto { to, .. } if to == start + 2),
+            "{flags:?}: {refusal:?}"
+        );
+    }
+}
