@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::diff::{Diff as Comparison, DiffOptions, diff};
 use heaptally_profile::merge::make_comparable;
-use heaptally_profile::view::Sort;
+use heaptally_profile::view::{Selection, Sort};
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
     Options, diff_folded::diff_folded, diff_json::diff_json, diff_markdown::diff_markdown,
@@ -17,9 +17,8 @@ use crate::baseline::{require_same, resolve_file};
 use crate::command::report::read;
 use crate::config::settings;
 use crate::exit::{Failure, REGRESSION, UNREADABLE};
-use crate::function::near::nearest_names;
 use crate::message::quote;
-use crate::selection::{SelectionArgs, project, regex};
+use crate::selection::{SelectionArgs, advice, project, regex};
 use crate::terminal::{color, print, width};
 
 /// Compares two profiles: which call sites allocate more, which less. The first line is the answer.
@@ -132,7 +131,7 @@ impl Diff {
             fold_generics: self.fold_generics,
         };
         let diff = diff(&base, &change, &diff_options);
-        self.require_stacks(&diff)?;
+        self.require_stacks(&diff, &diff_options.selection)?;
         if self.same_environment {
             require_same(&diff.conditions)?;
         }
@@ -171,38 +170,22 @@ impl Diff {
     }
 
     /// Refuses patterns that no stack fits: nothing was compared then, and nothing differs.
-    fn require_stacks(&self, diff: &Comparison<'_>) -> Result<(), Failure> {
-        let own = self.stack.iter().map(|pattern| ("--stack", pattern));
-        let patterns: Vec<(&str, &Regex)> = own.chain(self.selection.patterns()).collect();
+    fn require_stacks(&self, diff: &Comparison<'_>, selection: &Selection) -> Result<(), Failure> {
+        let own = self.stack.iter().map(|pattern| ("stack", pattern));
+        let patterns: Vec<(&str, &Regex)> = own.chain(selection.patterns()).collect();
         if patterns.is_empty() || diff.recorded_stacks == 0 || diff.stacks(false) > 0 {
             return Ok(());
         }
         let words: Vec<String> =
-            patterns.iter().map(|(option, pattern)| quote(format!("{option} {pattern}"))).collect();
+            patterns.iter().map(|(kind, pattern)| quote(format!("--{kind} {pattern}"))).collect();
         let mut message = format!(
             "nothing was compared: no stack of {} or {} fits {}\n",
             quote(&self.base),
             quote(&self.change),
             words.join(", ")
         );
-        let functions = diff.profiles.iter().flat_map(|profile| &profile.functions);
-        let near: Vec<String> = patterns
-            .iter()
-            .filter(|(option, _)| *option != "--exclude")
-            .flat_map(|(_, pattern)| nearest_names(&literal(pattern), functions.clone().map(|of| &of.name)))
-            .map(quote)
-            .collect();
-        if diff.stacks(true) > 0 {
-            message.push_str(
-                "stacks of a window do that is not compared unless it is asked for: --window process",
-            );
-        } else if near.is_empty() {
-            message.push_str(
-                "no function has a name that is like it; `heaptally report --by function` lists them",
-            );
-        } else {
-            message.push_str(&format!("functions with names like it: {}", near.join(", ")));
-        }
+        let patterns = patterns.iter().map(|(kind, pattern)| (*kind, pattern.as_str()));
+        message.push_str(&advice(patterns, &diff.profiles, diff.stacks(true) > 0));
         if self.exit_code && !self.stack.is_empty() {
             message.push_str("\nto look for a commit that added a stack, compare with a profile that has it");
         }
@@ -213,9 +196,4 @@ impl Diff {
         let (base, change) = (quote(&self.base), quote(&self.change));
         Failure::new(UNREADABLE, format!("cannot compare {change} with {base}: {error}"))
     }
-}
-
-/// What a pattern says without its marks.
-fn literal(pattern: &Regex) -> String {
-    pattern.as_str().replace("\\b", "").replace(['^', '$', '\\'], "").replace(".*", "")
 }
