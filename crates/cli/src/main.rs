@@ -15,6 +15,7 @@ mod doctor;
 mod elf;
 mod exit;
 mod family;
+mod file_role;
 mod function;
 mod input;
 mod large_stack;
