@@ -21,6 +21,8 @@ use heaptally_segment::layout::{
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
+use crate::message::quote_bytes;
+
 #[cfg(test)]
 mod tests;
 
@@ -172,6 +174,15 @@ fn image_of(area: &Area) -> Image {
     }
     if area.bootstrap_allocations > 0 {
         warnings.push(format!("{} allocations came before the recorder", area.bootstrap_allocations));
+    }
+    for window in area.windows.iter().filter(|window| window.untold_entries > 0) {
+        let (name, entries) = (quote_bytes(&window.name), window.untold_entries);
+        let (runs, its) =
+            if entries == 1 { ("1 run".to_owned(), "its") } else { (format!("{entries} runs"), "their") };
+        warnings.push(format!(
+            "window {name}: {runs} of the benchmark left {its} loop early (SkipWithError?), after nobody knows how many \
+             iterations: allocations per iteration are too many"
+        ));
     }
     Image {
         label,

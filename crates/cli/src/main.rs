@@ -16,6 +16,7 @@ mod elf;
 mod exit;
 mod family;
 mod function;
+mod harness;
 mod input;
 mod large_stack;
 mod library;

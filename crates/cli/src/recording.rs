@@ -21,8 +21,8 @@ use heaptally_profile::merge::merge;
 use heaptally_profile::model::{Environment, Profile, WindowKind};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_LIFETIMES,
-    OPTION_ORACLE,
+    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS,
+    OPTION_NO_LIFETIMES, OPTION_ORACLE,
 };
 use heaptally_segment::read;
 use heaptally_symbolize::{Options, Symbolizer};
@@ -34,8 +34,9 @@ use crate::family::{self, Process};
 use crate::function::definition::{Definitions, WindowAt, WindowIn, WindowPause};
 use crate::function::desk::Desk;
 use crate::function::finder::Finder;
-use crate::function::harness;
+use crate::function::harness::put_apart;
 use crate::function::outcome::outcome;
+use crate::harness::{self, Choice};
 use crate::large_stack::on_large_stack;
 use crate::library;
 use crate::message::{print, quote};
@@ -101,6 +102,12 @@ pub(crate) struct RecordingArgs {
     /// `heaptally report --full` shows.
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = WindowPause::parse_harness)]
     window_harness: Vec<WindowPause>,
+    /// Whose benchmark loops are windows by themselves, named as the benchmarks.
+    ///
+    /// Set-up, tear-down and pauses are outside, and iterations are told (docs/harnesses.md). Google Benchmark is found as a
+    /// shared library, and in a program that it is linked into.
+    #[arg(long, value_name = "HARNESS", value_enum, default_value_t = Choice::Auto)]
+    harness: Choice,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
     ///
     /// The file is removed at the end. If this command is killed (SIGKILL) it is left, of no use, and can be removed.
@@ -121,6 +128,7 @@ impl RecordingArgs {
             || !self.window_resume.is_empty()
             || !self.window_restart.is_empty()
             || !self.window_harness.is_empty()
+            || self.harness != Choice::Auto
     }
 
     /// The recording of a program, named first, with its arguments: of all windows, without a progress line.
@@ -133,6 +141,7 @@ impl RecordingArgs {
         functions.add_restarts(&self.window_restart);
         Recording {
             functions,
+            harness: self.harness,
             program: program.to_vec(),
             no_lifetimes: self.no_lifetimes,
             segment_dir: self.segment_dir.clone(),
@@ -144,7 +153,7 @@ impl RecordingArgs {
 }
 
 /// What to record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     /// The program and its arguments.
     pub(crate) program: Vec<OsString>,
@@ -152,6 +161,8 @@ pub(crate) struct Recording {
     pub(crate) windows: Vec<OsString>,
     /// Record these windows at functions.
     pub(crate) functions: Definitions,
+    /// Whose benchmark loops are windows by themselves.
+    pub(crate) harness: Choice,
     /// Do not follow blocks.
     pub(crate) no_lifetimes: bool,
     /// Where the segment is kept.
@@ -202,9 +213,10 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     recording.functions.check(&recording.windows).map_err(Failure::recorder)?;
     process::survive_file_limit();
     process::make_do_with_limited_address_space();
-    let program = program::examine(name)?;
+    let mut program = program::examine(name)?;
     program::refuse_preloaded()?;
     let library = library::library()?;
+    let recording = &harness::prepare(recording, &mut program);
     let repeat = recording.repeat.max(1);
     let of_run = |number: u64, message: &str| match repeat {
         1 => message.to_owned(),
@@ -301,7 +313,7 @@ fn run_once(
             window.definition = recording.functions.phrases(&window.name);
         }
         if let Some(finder) = &finder {
-            harness::put_apart(&mut profile, finder);
+            put_apart(&mut profile, finder);
         }
         let mut processes = Vec::new();
         if recording.follow_children {
@@ -405,6 +417,9 @@ fn options(recording: &Recording) -> u32 {
     }
     if !recording.functions.is_empty() {
         options |= OPTION_FUNCTION_WINDOWS;
+    }
+    if recording.harness == Choice::None {
+        options |= OPTION_NO_HARNESS;
     }
     // For heaptally's own tests: see the recorder's feature `oracle`.
     if env::var_os("HEAPTALLY_ORACLE").is_some_and(|value| value == "1") {

@@ -10,6 +10,7 @@
 mod allocation;
 mod arena;
 mod exec;
+mod google_benchmark;
 mod libc_name;
 mod library;
 mod operator;

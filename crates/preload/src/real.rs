@@ -10,6 +10,7 @@ use heaptally_runtime::operator_new;
 use heaptally_runtime::start::{self, Scope, Surroundings};
 
 use crate::arena;
+use crate::google_benchmark;
 
 type Address = *mut c_void;
 /// An array of C strings that ends with a null pointer.
@@ -90,7 +91,8 @@ real_functions! {
     popen: c"popen" = fn(command: *const c_char, mode: *const c_char) -> *mut c_void;
 }
 
-fn next(name: &CStr) -> Address {
+/// The next definition of a function behind this library; null: there is none.
+pub(crate) fn next(name: &CStr) -> Address {
     if !start::is_defined(name, Scope::Behind) {
         return core::ptr::null_mut();
     }
@@ -124,6 +126,7 @@ pub(crate) fn prepare() -> bool {
     }
     if STAGE.compare_exchange(UNKNOWN, LOOKING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         REAL.look_up_all();
+        google_benchmark::look_up();
         STAGE.store(KNOWN, Ordering::Release);
         // What a look-up allocates is not the program's.
         event::quietly(|| {

@@ -33,6 +33,7 @@ mod x86_64;
 pub mod abi;
 pub mod event;
 pub mod exec;
+pub mod google_benchmark;
 pub mod operator_new;
 pub mod start;
 

@@ -21,6 +21,8 @@ pub(crate) struct ThreadState {
     /// The bounds of the stack that was asked for last.
     pub(crate) stack: (u64, u64),
     pub(crate) buffer: [u8; BUFFER_BYTES],
+    /// A benchmark that was given up before its loop began: its object, and the run.
+    pub(crate) given_up: (usize, u32),
     /// The kernel's id of the thread that uses it; 0: none, or all that have no state of their own.
     owner: u32,
     /// The next one that is free.
@@ -128,6 +130,7 @@ impl Recorder {
             (*state).tally = MaybeUninit::new(tally);
             (*(*state).walk).forget();
             (*state).stack = (0, 0);
+            (*state).given_up = (0, 0);
             (*state).owner = if is_owned { sys::thread_id() } else { 0 };
         }
         Some(state)

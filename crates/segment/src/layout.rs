@@ -23,10 +23,11 @@ pub use child::{
     CHILDREN_OFFSET, ChildName, Children,
 };
 pub use plan::{
-    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
-    CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED,
-    PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS,
-    PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
+    ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_LOOP_BEGIN, ACTION_LOOP_END,
+    ACTION_LOOP_NAME, ACTION_LOOP_PAUSE, ACTION_LOOP_RESUME, ACTION_LOOP_SKIP, ACTION_PAUSE, ACTION_RESUME,
+    ACTION_TURN, CodeRange, FIXUP_DISTANCE, FIXUP_HIGH, FIXUP_LOW, PLAN_ACTIONS, PLAN_APPLIED, PLAN_CODE,
+    PLAN_DAMAGED, PLAN_DIFFERS, PLAN_FIXUPS, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS,
+    PLAN_THREADS, PLAN_WRITTEN, Plan, PlanFixup, PlanStep,
 };
 pub use row::{Counters, ENTERED_ENTRY_BITS, Row, TwinRows};
 pub use thread::{THREAD_ALIVE, THREAD_ENDED, THREAD_MERGED, ThreadLife, ThreadTotal};
@@ -37,7 +38,7 @@ pub use window::{
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -55,6 +56,8 @@ pub const OPTION_ORACLE: u32 = 1 << 2;
 pub const OPTION_FOLLOW_CHILDREN: u32 = 1 << 3;
 /// [`FileHeader::options`]: windows at functions are wanted: the recorder asks the command for plans.
 pub const OPTION_FUNCTION_WINDOWS: u32 = 1 << 4;
+/// [`FileHeader::options`]: a benchmark harness's loops open no windows by themselves.
+pub const OPTION_NO_HARNESS: u32 = 1 << 5;
 /// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
 /// purpose, so that a test can see that the oracle finds it. 0: none.
 pub const OPTION_MUTATION_SHIFT: u32 = 8;

@@ -284,6 +284,8 @@ pub struct Window {
     pub iterations: u64,
     /// How often iterations were told.
     pub iteration_calls: u64,
+    /// Entries of a benchmark's loop that was left without saying how far it had come.
+    pub untold_entries: u64,
     /// Ends while another window was the innermost one.
     pub crossed_ends: u64,
     /// Ends while it was not open.

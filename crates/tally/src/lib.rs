@@ -20,6 +20,7 @@ mod counter_shard;
 mod function_range;
 mod index;
 mod known_window;
+mod loop_window;
 mod nesting;
 mod os;
 mod row_table;
@@ -33,6 +34,7 @@ mod window_table;
 
 pub use block_map::{Block, BlockMap};
 pub use function_range::FunctionRange;
+pub use loop_window::LoopScope;
 pub use nesting::Entered;
 pub use os::{AreaMap, Os, TableMap};
 pub use spin::{Spin, SpinGuard, Waiting, set_waiting};

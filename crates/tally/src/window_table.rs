@@ -264,17 +264,20 @@ impl WindowTable {
         }
         match [WINDOW_PROCESS, WINDOW_THREAD, WINDOW_FUNCTION].iter().find_map(|kind| self.find(*kind, name))
         {
-            Some(number) => {
-                let window = self.get(number);
-                let add = |sum: u64| Some(sum.saturating_add(count));
-                // The closure never refuses.
-                let _ = window.iterations.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-                window.iteration_calls.fetch_add(1, Ordering::Relaxed);
-            }
+            Some(number) => Self::add_iterations(self.get(number), count),
             None => {
                 self.header.stray_ends.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Adds to a window's iterations.
+    pub(crate) fn add_iterations(window: &Window, count: u64) {
+        // The closures never refuse.
+        let add = |sum: u64| Some(sum.saturating_add(count));
+        let _ = window.iterations.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let add = |calls: u32| Some(calls.saturating_add(1));
+        let _ = window.iteration_calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     /// One step out of an open process window; true if it is closed now.

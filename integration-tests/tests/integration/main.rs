@@ -24,6 +24,7 @@ mod function_hits;
 mod function_restart;
 mod function_swift;
 mod function_window;
+mod google_benchmark;
 mod guard;
 mod instruction;
 mod interrupt;

@@ -18,6 +18,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "window-resume",
             "window-restart",
             "window-harness",
+            "harness",
             "no-lifetimes",
             "segment-dir",
             "strict",
@@ -92,6 +93,7 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "window-resume",
             "window-restart",
             "window-harness",
+            "harness",
             "no-lifetimes",
             "segment-dir",
         ],
@@ -150,6 +152,7 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("check", "window-resume", &["change"]),
     ("check", "window-restart", &["change"]),
     ("check", "window-harness", &["change"]),
+    ("check", "harness", &["change"]),
 ];
 
 /// Keys at the top of the file that are no option, and what they say.

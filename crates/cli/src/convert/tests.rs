@@ -44,6 +44,7 @@ fn window(kind: read::WindowKind) -> read::Window {
         entries: 4,
         iterations: 0,
         iteration_calls: 0,
+        untold_entries: 0,
         crossed_ends: 1,
         stray_ends: 2,
         ended_by_thread: 3,

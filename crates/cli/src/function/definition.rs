@@ -15,6 +15,7 @@ use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::RESTART_LIMIT;
 
 use super::pattern::Pattern;
+use crate::harness::google_benchmark::Step;
 
 /// What an entry of a function does to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +32,8 @@ pub(crate) enum Role {
     In,
     /// What runs beneath is its harness's.
     Harness,
+    /// It tells of a benchmark's loop, whatever its window is called.
+    Loop(Step),
 }
 
 /// A function, or several, at whose entry something is done.
@@ -157,6 +160,8 @@ pub(crate) struct Definitions {
     pub(crate) windows: Vec<String>,
     /// The windows that a begin restarts while they are open.
     pub(crate) restarts: Vec<String>,
+    /// The functions that tell of loops have to be there.
+    pub(crate) needs_loops: bool,
 }
 
 impl Definitions {
@@ -249,6 +254,7 @@ impl Definitions {
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Loop(step) => return step.fmt(formatter),
             Self::Begin => "begin",
             Self::End => "end",
             Self::Resume => "resume",

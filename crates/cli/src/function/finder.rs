@@ -361,6 +361,7 @@ impl Finder {
             Role::Resume => ACTION_RESUME,
             Role::Pause => ACTION_PAUSE,
             Role::In => ACTION_CALL,
+            Role::Loop(step) => step.action(),
             Role::Harness => return None,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)

@@ -11,6 +11,7 @@ use heaptally_segment::read::Snapshot;
 use super::definition::Role;
 use super::finder::Finder;
 use crate::exit::Failure;
+use crate::harness::google_benchmark::{self, Step};
 use crate::message::quote;
 
 /// What is to be said.
@@ -53,7 +54,11 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
     let late: u64 = snapshot.areas.iter().map(|area| u64::from(area.plans_late)).sum();
     let mut outcome = Outcome::default();
     let mut failures: Vec<String> = Vec::new();
+    outcome.failure = loops(finder, &uses, &mut outcome.warnings);
     for ((edge, found), used) in edges.iter().zip(&finder.found).zip(&uses) {
+        if matches!(edge.role, Role::Loop(_)) {
+            continue;
+        }
         let mut problems: Vec<String> = found.problems.clone();
         problems.extend(used.problems.keys().cloned());
         let text = quote(&edge.text);
@@ -128,6 +133,34 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         outcome.failure = Some(Failure::recorder(lines.join("\n")));
     }
     outcome
+}
+
+/// What is to be said of the functions of a harness that was linked in. The failure: it was asked for and is not there.
+fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Failure> {
+    let definitions = finder.definitions();
+    let mut failure = None;
+    for ((edge, found), used) in definitions.edges.iter().zip(&finder.found).zip(uses) {
+        let Role::Loop(step) = edge.role else { continue };
+        let lack = if used.applied == 0 { format!("; {}", step.lack()) } else { String::new() };
+        let problems = found.problems.iter().chain(used.problems.keys());
+        let mut problems: Vec<String> =
+            problems.map(|problem| format!("Google Benchmark: {problem}{lack}")).collect();
+        if step == Step::Begin && definitions.needs_loops && used.applied == 0 {
+            if found.functions == 0 {
+                problems.push(format!(
+                    "no function that was loaded is {}: there is none, the file is stripped, or link-time optimisation \
+                     inlined it",
+                    quote(&edge.text)
+                ));
+            }
+            problems.insert(0, "the loops of Google Benchmark could not be made windows".to_owned());
+            problems.push(google_benchmark::ADVICE.to_owned());
+            failure = Some(Failure::recorder(problems.join("\n")));
+        } else {
+            warnings.append(&mut problems);
+        }
+    }
+    failure
 }
 
 fn has_rows(snapshot: &Snapshot, name: &str) -> bool {

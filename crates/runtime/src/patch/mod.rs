@@ -20,6 +20,7 @@ use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
 use crate::child;
 use crate::event::{Caller, called, decided};
+use crate::google_benchmark::Step;
 use crate::local::{RECORDING, local};
 use crate::recorder::{Recorder, recorder};
 use crate::sys;
@@ -315,18 +316,28 @@ pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
     island::moved(pc, |id| recorder.plans.get(id))
 }
 
-/// A patched function was entered. `sp` points to its return address; `bp` is its caller's.
+/// A patched function was entered. `sp` points to its return address; `bp` is its caller's, `first` and `second` are its
+/// arguments.
 ///
 /// Vector registers: where everything is known the recorder calls no function of the C library.
-pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64) {
-    let caller = Caller { sp, bp };
+pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64, first: usize, second: usize) {
+    let call = Call { caller: Caller { sp, bp }, first, second };
     match recorder().and_then(|recorder| Some((recorder, recorder.plans.get(id)?))) {
-        Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, caller),
-        _ => enter_slow(id, caller),
+        Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, call),
+        _ => enter_slow(id, call),
     }
 }
 
-/// Whether an entry is one of many: its windows have their numbers, and the thread has its state.
+/// A call of a patched function.
+#[derive(Clone, Copy)]
+struct Call {
+    caller: Caller,
+    first: usize,
+    second: usize,
+}
+
+/// Whether an entry is one of many: its windows have their numbers, and the thread has its state. Those of benchmark loops,
+/// whose windows are other ones each time, never get a number.
 #[inline]
 fn is_known(plan: &Plan) -> bool {
     let mut actions = plan.actions.iter().zip(&plan.windows).take_while(|(action, _)| **action != 0);
@@ -335,7 +346,7 @@ fn is_known(plan: &Plan) -> bool {
 
 #[cold]
 #[inline(never)]
-fn enter_slow(id: u32, caller: Caller) {
+fn enter_slow(id: u32, call: Call) {
     trampoline::keep_vectors(|| {
         let Some(recorder) = recorder().or_else(decided) else { return };
         if let Some(plan) = recorder.plans.get(id) {
@@ -345,13 +356,13 @@ fn enter_slow(id: u32, caller: Caller) {
                 recorder.thread(local);
                 local.leave(idle);
             }
-            enter(recorder, plan, caller);
+            enter(recorder, plan, call);
         }
     });
 }
 
 #[inline]
-fn enter(recorder: &'static Recorder, plan: &Plan, caller: Caller) {
+fn enter(recorder: &'static Recorder, plan: &Plan, call: Call) {
     let Some(head) = child::head() else { return };
     plan.hits.fetch_add(1, Ordering::Relaxed);
     let local = local();
@@ -374,10 +385,14 @@ fn enter(recorder: &'static Recorder, plan: &Plan, caller: Caller) {
                     known.store(window, Ordering::Relaxed);
                 }
                 if window != 0 {
-                    called(recorder, local, window, caller);
+                    called(recorder, local, window, call.caller);
                 }
             }
-            _ => break,
+            kind => match Step::of_action(kind) {
+                // SAFETY: the command found the function by its name, which has these arguments.
+                Some(step) => unsafe { step.take_patched(recorder, local, call.first, call.second) },
+                None => break,
+            },
         }
     }
     local.leave(idle);

@@ -139,6 +139,8 @@ pub(crate) unsafe extern "C" fn entered() {
         "movaps [rsp + 208], xmm13",
         "movaps [rsp + 224], xmm14",
         "movaps [rsp + 240], xmm15",
+        "mov rcx, rdi",
+        "mov r8, rsi",
         "mov edi, [rbp + 16]",
         "lea rsi, [rbp + 24]",
         "mov rdx, [rbp]",

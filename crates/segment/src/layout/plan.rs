@@ -53,6 +53,20 @@ pub const ACTION_RESUME: u32 = 5;
 /// An entry opens a process window that is not open, and closes one that is.
 pub const ACTION_TURN: u32 = 6;
 
+/// The next loop's benchmark is named: the second argument is Google Benchmark's `BenchmarkName`. Of this and the actions below
+/// the window is the benchmark's, and no name of the header.
+pub const ACTION_LOOP_NAME: u32 = 7;
+/// A benchmark's loop begins: the first argument, here and below, is Google Benchmark's `State`.
+pub const ACTION_LOOP_BEGIN: u32 = 8;
+/// It ends.
+pub const ACTION_LOOP_END: u32 = 9;
+/// It is paused.
+pub const ACTION_LOOP_PAUSE: u32 = 10;
+/// It goes on.
+pub const ACTION_LOOP_RESUME: u32 = 11;
+/// Its benchmark is given up.
+pub const ACTION_LOOP_SKIP: u32 = 12;
+
 /// [`PlanFixup::kind`]: the distance from the end of the instruction.
 pub const FIXUP_DISTANCE: u32 = 1;
 /// [`PlanFixup::kind`]: the address's lower 32 bits.

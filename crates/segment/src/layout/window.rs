@@ -33,8 +33,10 @@ pub struct Window {
     pub entries: AtomicU64,
     /// The sum of the iterations that were told.
     pub iterations: AtomicU64,
-    /// How often iterations were told. 0: the entries are the iterations.
-    pub iteration_calls: AtomicU64,
+    /// How often iterations were told, at most as often as fits. 0: the entries are the iterations.
+    pub iteration_calls: AtomicU32,
+    /// Entries of a benchmark's loop that was left without saying how far it had come.
+    pub untold_entries: AtomicU32,
     /// Ends while another window was the innermost one.
     pub crossed_ends: AtomicU64,
     /// Ends while it was not open.

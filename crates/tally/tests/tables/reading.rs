@@ -159,7 +159,7 @@ impl Tables {
                 entries: window.entries.load(Relaxed) - window.discarded_entries.load(Relaxed),
                 discarded_entries: window.discarded_entries.load(Relaxed),
                 iterations: window.iterations.load(Relaxed),
-                iteration_calls: window.iteration_calls.load(Relaxed),
+                iteration_calls: u64::from(window.iteration_calls.load(Relaxed)),
                 crossed_ends: window.crossed_ends.load(Relaxed),
                 stray_ends: window.stray_ends.load(Relaxed),
             };

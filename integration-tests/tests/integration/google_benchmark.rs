@@ -1,0 +1,150 @@
+//! Benchmarks by Google Benchmark: their loops are windows, with nothing done for it.
+
+use std::path::Path;
+
+use integration_tests::program;
+use integration_tests::report::Report;
+use integration_tests::run::{Outcome, Run};
+use integration_tests::scratch::Scratch;
+use integration_tests::tool;
+
+/// The suite, built for the shared library; `None`: that is not there.
+fn suite() -> Option<Scratch> {
+    if !tool::have(&["g++"]) {
+        return None;
+    }
+    if !Path::new("/usr/include/benchmark/benchmark.h").is_file() {
+        tool::skip("libbenchmark-dev missing");
+        return None;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "benchmark_suite.cpp", "suite", &["-O2", "-lbenchmark"]);
+    Some(scratch)
+}
+
+fn run(scratch: &Scratch, options: &[&str], words: &[&str]) -> Outcome {
+    let words = ["./suite"].iter().chain(words).copied();
+    let outcome = Run::new(scratch, words).options(options.iter().copied()).run();
+    assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
+    outcome
+}
+
+/// Entries, iterations and allocations of the window, where nothing is in it that is not measured.
+#[track_caller]
+fn numbers(report: &Report, name: &str) -> [u64; 3] {
+    let window = report.window(name);
+    for outside in ["set_up", "paused", "tear_down"] {
+        assert_eq!(window.calls_with(outside), 0, "{outside}:\n{}", window.text());
+    }
+    assert_eq!(window.calls_with("measured"), window.calls(), "{}", window.text());
+    assert_eq!((window.unfinished, window.stray_ends, window.ended_by_thread), (false, 0, 0), "{name}");
+    assert_eq!(window.complete_calls(), window.calls(), "{}", window.text());
+    [window.entries, window.iterations, window.counts.allocations]
+}
+
+const LONG: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y/iterations:10";
+
+#[test]
+fn each_benchmark_is_a_window() {
+    let Some(scratch) = suite() else { return };
+    let outcome = run(&scratch, &[], &[]);
+    let report = outcome.report();
+    let expected = [
+        ("plain/iterations:1000", [1, 1000, 6000]),
+        ("repeated/iterations:20/repeats:3", [3, 60, 360]),
+        ("with_arguments/2/iterations:10", [1, 10, 20]),
+        ("with_arguments/5/iterations:10", [1, 10, 50]),
+        ("named/count:3/4/iterations:10", [1, 10, 30]),
+        ("pausing/iterations:100", [1, 100, 600]),
+        ("threaded/iterations:100/threads:1", [1, 100, 600]),
+        ("threaded/iterations:100/threads:2", [2, 200, 1200]),
+        ("threaded/iterations:100/threads:8", [8, 800, 4800]),
+        ("keep_running/iterations:50", [1, 50, 300]),
+        ("batch/iterations:95", [1, 100, 600]),
+        ("fixture/method/iterations:10", [1, 10, 60]),
+        ("generic<char>/iterations:10", [1, 10, 10]),
+        ("generic<int>/iterations:10", [1, 10, 40]),
+        ("kept_running_until_given_up/iterations:10", [1, 4, 24]),
+        ("after/iterations:10", [1, 10, 60]),
+        ("with_own_window/iterations:10", [1, 10, 60]),
+        (LONG, [1, 10, 60]),
+    ];
+    for (name, numbers_of_it) in expected {
+        assert_eq!(numbers(report, name), numbers_of_it, "{name}");
+    }
+    // Only these, and those that the tests below look at.
+    let mut others: Vec<&str> = report.windows.iter().map(|window| window.name.as_str()).collect();
+    others.retain(|name| expected.iter().all(|(known, _)| known != name));
+    others.sort_unstable();
+    let all = ["around", "given_up_inside/iterations:10", "grown/min_time:0.001", "own", "process"];
+    assert_eq!(others, [&all[..], &["with_workers/iterations:10"]].concat());
+    assert_eq!(report.losses_text(), "");
+    assert!(report.sum_mismatches.is_empty(), "{:?}", report.sum_mismatches);
+}
+
+#[test]
+fn iterations_are_those_of_all_runs() {
+    let Some(scratch) = suite() else { return };
+    let outcome = run(&scratch, &[], &["--benchmark_filter=^grown"]);
+    let [entries, iterations, allocations] = numbers(outcome.report(), "grown/min_time:0.001");
+    assert!(entries > 1, "the harness begins with one iteration: {entries}");
+    assert_eq!(allocations, iterations * 6);
+}
+
+/// How far a loop by iterators had come, nobody knows.
+#[test]
+fn a_loop_that_is_left_early_is_said() {
+    let Some(scratch) = suite() else { return };
+    let outcome = run(&scratch, &[], &["--benchmark_filter=given_up|never|after"]);
+    let report = outcome.report();
+    assert_eq!(numbers(report, "given_up_inside/iterations:10"), [1, 1, 24]);
+    assert_eq!(numbers(report, "after/iterations:10"), [1, 10, 60]);
+    let warned = "window `given_up_inside/iterations:10`: 1 run of the benchmark left its loop early";
+    assert!(outcome.stderr.contains(warned), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches("left its loop early").count(), 1, "{}", outcome.stderr);
+    assert!(report.windows.iter().all(|window| !window.name.starts_with("never_begun")));
+    assert!(report.windows.iter().all(|window| !window.name.starts_with("given_up_before")));
+}
+
+#[test]
+fn the_programs_own_windows_are_inside_and_around() {
+    let Some(scratch) = suite() else { return };
+    let outcome = run(&scratch, &[], &["--benchmark_filter=with_own_window"]);
+    let report = outcome.report();
+    assert_eq!(report.window("own").calls_with("worker"), 20);
+    let around = report.window("around");
+    assert_eq!((around.calls_with("set_up"), around.calls_with("tear_down")), (2, 3));
+    assert_eq!(around.calls_with("measured"), 0);
+}
+
+#[test]
+fn other_threads_of_a_benchmark_count() {
+    let Some(scratch) = suite() else { return };
+    let outcome = run(&scratch, &[], &["--benchmark_filter=with_workers"]);
+    let window = outcome.report().window("with_workers/iterations:10");
+    assert_eq!((window.calls_with("measured"), window.calls_with("worker")), (60, 40), "{}", window.text());
+}
+
+#[test]
+fn windows_by_name_and_none_at_all() {
+    let Some(scratch) = suite() else { return };
+    let name = "with_arguments/5/iterations:10";
+    let outcome = run(&scratch, &["--window", name], &["--benchmark_filter=with_arguments"]);
+    let names: Vec<&str> = outcome.report().windows.iter().map(|window| window.name.as_str()).collect();
+    assert_eq!(names, [name]);
+    assert_eq!(numbers(outcome.report(), name), [1, 10, 50]);
+
+    let outcome = run(&scratch, &["--harness", "none"], &["--benchmark_filter=with_arguments"]);
+    let names: Vec<&str> = outcome.report().windows.iter().map(|window| window.name.as_str()).collect();
+    assert_eq!(names, ["process"]);
+    assert_eq!(outcome.report().window("process").calls_with("measured"), 70);
+}
+
+#[test]
+fn the_programs_output_is_its_own() {
+    let Some(scratch) = suite() else { return };
+    let words = ["--benchmark_list_tests"];
+    let recorded = run(&scratch, &[], &words);
+    let alone = Run::new(&scratch, ["./suite"].iter().chain(&words).copied()).unrecorded().run();
+    assert_eq!((recorded.stdout, recorded.code), (alone.stdout, alone.code));
+}
