@@ -135,7 +135,8 @@ impl Step {
             Self::Skip => {
                 let done = all.saturating_sub(left).saturating_add(more);
                 let done = u64::try_from(done).ok().filter(|done| *done > 0);
-                if !tally.loop_end(thread.tally(), scope, name, done) {
+                // Without names one run is not told from the next.
+                if !tally.loop_end(thread.tally(), scope, name, done) && run != 0 {
                     thread.given_up = (state, run);
                 }
             }

@@ -138,7 +138,8 @@ fn functions_of_cpp() {
     }
     let inlined = outcome.report().window("inlined");
     assert_eq!((inlined.entries, inlined.iterations, inlined.calls()), (0, 1, 10), "{}", inlined.text());
-    let is_said = |warning: &&str| warning.contains("`inlined` were inlined, whose calls cannot be counted");
+    let is_said =
+        |warning: &&str| warning.contains("1 copy of `inlined` was inlined, whose calls cannot be counted");
     assert_eq!(outcome.report().warnings().iter().filter(|warning| is_said(warning)).count(), 1);
 }
 

@@ -76,7 +76,7 @@ fn each_benchmark_is_a_window() {
     let mut others: Vec<&str> = report.windows.iter().map(|window| window.name.as_str()).collect();
     others.retain(|name| expected.iter().all(|(known, _)| known != name));
     others.sort_unstable();
-    let all = ["around", "given_up_inside/iterations:10", "grown/min_time:0.001", "own", "process"];
+    let all = ["around", "given_up_inside/iterations:10", "grown/min_time:0.020", "own", "process"];
     assert_eq!(others, [&all[..], &["with_workers/iterations:10"]].concat());
     assert_eq!(report.losses_text(), "");
     assert!(report.sum_mismatches.is_empty(), "{:?}", report.sum_mismatches);
@@ -86,7 +86,7 @@ fn each_benchmark_is_a_window() {
 fn iterations_are_those_of_all_runs() {
     let Some(scratch) = suite() else { return };
     let outcome = run(&scratch, &[], &["--benchmark_filter=^grown"]);
-    let [entries, iterations, allocations] = numbers(outcome.report(), "grown/min_time:0.001");
+    let [entries, iterations, allocations] = numbers(outcome.report(), "grown/min_time:0.020");
     assert!(entries > 1, "the harness begins with one iteration: {entries}");
     assert_eq!(allocations, iterations * 6);
 }
@@ -147,4 +147,83 @@ fn the_programs_output_is_its_own() {
     let recorded = run(&scratch, &[], &words);
     let alone = Run::new(&scratch, ["./suite"].iter().chain(&words).copied()).unrecorded().run();
     assert_eq!((recorded.stdout, recorded.code), (alone.stdout, alone.code));
+}
+
+/// What the small harness's benchmarks come to, wherever it is linked into.
+#[track_caller]
+fn check_linked_in(outcome: &Outcome) {
+    assert_eq!(outcome.code, 0, "stderr:\n{}", outcome.stderr);
+    let report = outcome.report();
+    for (name, expected) in [
+        ("pausing", [1, 20, 120]),
+        ("pausing_with_an_argument/8/threads:1", [1, 20, 120]),
+        ("pausing/threads:8", [8, 160, 960]),
+        ("given_up", [1, 4, 24]),
+        ("after", [1, 20, 120]),
+    ] {
+        let window = report.window(name);
+        assert_eq!([window.entries, window.iterations, window.counts.allocations], expected, "{name}");
+        assert_eq!(window.calls_with("measured"), window.calls(), "{}", window.text());
+        assert!(!window.unfinished);
+    }
+    assert_eq!(report.windows.len(), 6, "and what came before");
+    assert_eq!(report.losses_text(), "");
+    assert_eq!(report.warnings(), [""; 0]);
+}
+
+fn linked_in(scratch: &Scratch, output: &str, flags: &[&str]) {
+    program::build(scratch, "benchmark_linked_in.cpp", output, &[&["-O2"], flags].concat());
+}
+
+#[test]
+fn a_harness_that_is_linked_in_is_patched() {
+    if !tool::have(&["g++", "strip"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    for parts in ["-DPARTS=8", "-DPARTS=7"] {
+        linked_in(&scratch, "program", &[parts]);
+        check_linked_in(&Run::new(&scratch, ["./program"]).run());
+    }
+    let asked = ["--harness", "google-benchmark"];
+    // What is behind another program is not looked at unless it is asked for.
+    check_linked_in_behind(&scratch, &asked);
+    let outcome = Run::new(&scratch, ["./program"]).options(["--harness", "none"]).run();
+    assert_eq!(outcome.report().windows.len(), 1);
+
+    linked_in(&scratch, "stripped", &["-s"]);
+    let outcome = Run::new(&scratch, ["./stripped"]).run();
+    let said = "Google Benchmark is linked in, and its functions have no names in the file";
+    assert!(outcome.code == 0 && outcome.stderr.contains(said), "{}", outcome.stderr);
+    let outcome = Run::new(&scratch, ["./stripped"]).options(asked).run();
+    let said = ["could not be made windows", "StartKeepRunning", "--window-in BM_name"];
+    assert_eq!(outcome.code, 125);
+    assert!(said.iter().all(|said| outcome.stderr.contains(said)), "{}", outcome.stderr);
+}
+
+fn check_linked_in_behind(scratch: &Scratch, options: &[&str]) {
+    let words = ["env", "A=1", "./program"];
+    let outcome = Run::new(scratch, words).options(options.iter().copied()).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let window = outcome.report().window("pausing/threads:8");
+    assert_eq!([window.entries, window.iterations, window.counts.allocations], [8, 160, 960]);
+    let outcome = Run::new(scratch, words).run();
+    assert!(outcome.report().windows.iter().all(|window| window.name == "process"));
+}
+
+/// Its calls come to the recorder's functions, as it calls them by name, and the loader knows none behind these.
+#[test]
+fn a_harness_in_a_library_that_is_loaded_later() {
+    if !tool::have(&["g++"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    linked_in(&scratch, "loader", &["-DLOADER"]);
+    linked_in(&scratch, "library.so", &["-shared", "-fPIC"]);
+    check_linked_in(&Run::new(&scratch, ["./loader", "./library.so"]).run());
+    let options = ["--harness", "google-benchmark"];
+    check_linked_in(&Run::new(&scratch, ["./loader", "./library.so"]).options(options).run());
+    // One that calls itself without the loader has to be asked for.
+    linked_in(&scratch, "library.so", &["-shared", "-fPIC", "-Wl,-Bsymbolic"]);
+    check_linked_in(&Run::new(&scratch, ["./loader", "./library.so"]).options(options).run());
 }

@@ -12,6 +12,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 use allocator::{Names, allocator, is_asked_for};
 use managed_heap::Runtime;
 
+use crate::harness::google_benchmark;
+
 pub(crate) mod allocator;
 pub(crate) mod managed_heap;
 
@@ -69,6 +71,17 @@ pub(crate) struct Elf {
     pub(crate) managed_heap: Option<Runtime>,
     /// It has a Rust program's allocator under its name.
     pub(crate) has_rust_allocator: bool,
+    /// How it comes by Google Benchmark, where its symbols tell.
+    pub(crate) google_benchmark: Option<Origin>,
+}
+
+/// Where a function comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It is defined here.
+    Here,
+    /// A library has it.
+    Library,
 }
 
 impl Elf {
@@ -88,6 +101,7 @@ impl Elf {
             own_new: Vec::new(),
             managed_heap: None,
             has_rust_allocator: false,
+            google_benchmark: None,
         };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
@@ -121,6 +135,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         own_new: Vec::new(),
         managed_heap: of_sections().or_else(of_libraries),
         has_rust_allocator: false,
+        google_benchmark: None,
     };
     let is_program = matches!(found.linkage, Linkage::Dynamic(_));
     let mut has_runtime = false;
@@ -133,6 +148,10 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         }
         found.managed_heap = found.managed_heap.or_else(|| managed_heap::by_function(name));
         found.has_rust_allocator |= is_rust_alloc(name);
+        if name == google_benchmark::BEGIN.as_bytes() && found.google_benchmark != Some(Origin::Here) {
+            let origin = if symbol.is_definition() { Origin::Here } else { Origin::Library };
+            found.google_benchmark = Some(origin);
+        }
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";
         if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {

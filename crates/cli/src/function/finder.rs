@@ -18,6 +18,7 @@ use super::module::Module;
 use super::near::nearest;
 use super::pattern::{Pattern, instance_of, names};
 use super::plan::{by_turns, new_plan};
+use crate::harness::google_benchmark::misses_copy;
 use crate::message::{quote, quote_bytes};
 
 /// So many functions are named where several fit.
@@ -130,6 +131,14 @@ fn others(edge: &Edge, function: &ListedFunction) -> Option<String> {
             quote(&edge.text)
         )
     })
+}
+
+/// The name, in the file, of the function into which a copy was inlined.
+fn around<'f>(functions: &'f [ListedFunction], copy: &Ranges) -> Option<&'f str> {
+    let (start, _) = copy.first()?;
+    let holds =
+        |function: &&ListedFunction| function.range.is_some_and(|(from, to)| (from..to).contains(&start));
+    functions.iter().find(holds)?.system_names.first().map(String::as_str)
 }
 
 /// The names of functions, where they are not all the same.
@@ -247,7 +256,7 @@ impl Finder {
                         let entry = at_entry.entry(moved.at).or_insert_with(|| (moved, function, Vec::new()));
                         entry.2.push(index);
                     }
-                    Err(Refusal::OnlyInlined) if edge.role == Role::In => {}
+                    Err(Refusal::OnlyInlined) if matches!(edge.role, Role::In | Role::Loop(_)) => {}
                     Err(why) => self.refused(index, &function, why),
                 }
             }
@@ -278,7 +287,12 @@ impl Finder {
         let known = self.known(path, matches!(edge.pattern, Pattern::Line(..)));
         let mut found = edge.pattern.find(&known.list.functions);
         let is_in = matches!(edge.role, Role::In | Role::Harness);
-        if is_in && !known.is_whole && (is_program || !found.is_empty()) {
+        let step = match edge.role {
+            Role::Loop(step) => Some(step),
+            _ => None,
+        };
+        let needs_inlined = is_in && (is_program || !found.is_empty()) || step.is_some() && !found.is_empty();
+        if needs_inlined && !known.is_whole {
             *known = Known::read(path, true);
             found = edge.pattern.find(&known.list.functions);
         }
@@ -328,11 +342,16 @@ impl Finder {
             false => entries,
         };
         let inlined = functions.iter().flat_map(|function| &function.inlined);
+        let is_missed = |copy: &&Ranges| {
+            let around = || around(&known.list.functions, copy);
+            step.is_none_or(|step| around().is_none_or(|around| misses_copy(step, around)))
+        };
+        let missed = inlined.clone().filter(is_missed).count();
         let own: Vec<(u64, u64)> = functions.iter().filter_map(|function| function.range).collect();
         let ranges = own.iter().chain(inlined.clone().flatten()).copied().collect();
         if let Some(found) = self.found.get_mut(index) {
             found.functions += entries.len();
-            found.inlined += inlined.count();
+            found.inlined += missed;
             found.is_inlined_unknown |= is_in && !has_inlined;
         }
         Chosen { entries, own, ranges, remarks }

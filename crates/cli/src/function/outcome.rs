@@ -78,13 +78,9 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         {
             outcome.uncounted.push(edge.window.clone());
             if found.inlined > 0 {
-                let copies = if found.inlined == 1 {
-                    "1 copy".to_owned()
-                } else {
-                    format!("{} copies", found.inlined)
-                };
                 problems.push(format!(
-                    "{copies} of {text} were inlined, whose calls cannot be counted: the numbers are totals"
+                    "{} inlined, whose calls cannot be counted: the numbers are totals",
+                    copies(found.inlined, &text)
                 ));
             }
         } else if (is_in || is_harness) && found.is_inlined_unknown {
@@ -145,7 +141,16 @@ fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Fa
         let problems = found.problems.iter().chain(used.problems.keys());
         let mut problems: Vec<String> =
             problems.map(|problem| format!("Google Benchmark: {problem}{lack}")).collect();
-        if step == Step::Begin && definitions.needs_loops && used.applied == 0 {
+        if found.inlined > 0 {
+            problems.push(format!(
+                "Google Benchmark: {} inlined into other functions (link-time optimisation?), and there {}: {}",
+                copies(found.inlined, &quote(&edge.text)),
+                step.lack(),
+                google_benchmark::ADVICE
+            ));
+        }
+        let is_missing = used.applied == 0 || used.hits == 0 && found.inlined > 0;
+        if step == Step::Begin && definitions.needs_loops && is_missing {
             if found.functions == 0 {
                 problems.push(format!(
                     "no function that was loaded is {}: there is none, the file is stripped, or link-time optimisation \
@@ -161,6 +166,10 @@ fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Fa
         }
     }
     failure
+}
+
+fn copies(count: usize, of: &str) -> String {
+    if count == 1 { format!("1 copy of {of} was") } else { format!("{count} copies of {of} were") }
 }
 
 fn has_rows(snapshot: &Snapshot, name: &str) -> bool {

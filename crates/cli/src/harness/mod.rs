@@ -34,8 +34,10 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
             recording.functions.add_pauses(&google_benchmark::edges());
             recording.functions.needs_loops = true;
         }
-        Choice::Auto if is_any_wanted => match google_benchmark::linkage(&program.image) {
-            google_benchmark::Linkage::Named => recording.functions.add_pauses(&google_benchmark::edges()),
+        Choice::Auto if is_any_wanted => match google_benchmark::linkage(program) {
+            google_benchmark::Linkage::Patchable => {
+                recording.functions.add_pauses(&google_benchmark::edges())
+            }
             google_benchmark::Linkage::Nameless => program.warnings.extend(google_benchmark::nameless()),
             google_benchmark::Linkage::Absent => {}
         },
