@@ -233,17 +233,20 @@ unsafe fn current(state: usize) -> (Text, LoopScope) {
         let scope = scope_of_name(name.bytes());
         return (name, scope);
     }
-    /// Where the members are that are read here: the name since 1.8, without arguments, and with it the number of threads.
+    /// Where the members are that are read here: the name since 1.8, without arguments, the thread's number, and behind it how
+    /// many there are.
     const STATE_NAME: usize = 112;
-    const THREADS: usize = 148;
-    const THREADS_WITHOUT_NAME: usize = 116;
+    const THREAD: usize = 144;
+    const THREAD_WITHOUT_NAME: usize = 112;
+    const MOST_THREADS: u32 = 1 << 16;
     // SAFETY: the object is longer than that in every version.
     let text = unsafe { string(state + STATE_NAME) };
-    let threads = if text.is_some() { THREADS } else { THREADS_WITHOUT_NAME };
+    let thread = if text.is_some() { THREAD } else { THREAD_WITHOUT_NAME };
     name.add(text.unwrap_or(UNNAMED));
     // SAFETY: as above.
-    let threads = unsafe { ((state + threads) as *const u32).read() };
-    (name, if threads > 1 { LoopScope::Thread } else { LoopScope::Process })
+    let [thread, threads] = unsafe { ((state + thread) as *const [u32; 2]).read() };
+    let is_on_several = thread < threads && (2..=MOST_THREADS).contains(&threads);
+    (name, if is_on_several { LoopScope::Thread } else { LoopScope::Process })
 }
 
 /// A benchmark on several threads says so at the end of its name, `/threads:N`.

@@ -143,10 +143,9 @@ fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Fa
             problems.map(|problem| format!("Google Benchmark: {problem}{lack}")).collect();
         if found.inlined > 0 {
             problems.push(format!(
-                "Google Benchmark: {} inlined into other functions (link-time optimisation?), and there {}: {}",
+                "Google Benchmark: {} inlined into other functions (link-time optimisation?), and there {}",
                 copies(found.inlined, &quote(&edge.text)),
-                step.lack(),
-                google_benchmark::ADVICE
+                step.lack()
             ));
         }
         let is_missing = used.applied == 0 || used.hits == 0 && found.inlined > 0;

@@ -58,7 +58,8 @@ impl Step {
     pub(crate) fn lack(self) -> &'static str {
         match self {
             Self::Name => "all benchmarks are one window",
-            Self::Begin | Self::End => "its benchmarks are no windows",
+            Self::Begin => "a benchmark is no window: name its function by --window-in",
+            Self::End => "a benchmark's window is not closed",
             Self::Pause | Self::Resume => "pauses are not seen, and what is allocated in them counts",
             Self::Skip => "a benchmark that is given up in its loop stays open",
         }

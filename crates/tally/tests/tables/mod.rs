@@ -1,6 +1,7 @@
 //! The real tables, driven by the model's steps.
 #![expect(unsafe_code, reason = "vouches for the mappings")]
 
+mod loop_window;
 pub(crate) mod memory;
 pub(crate) mod reading;
 

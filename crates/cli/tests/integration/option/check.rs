@@ -52,6 +52,7 @@ rows! {
     "--window-resume": window_resume,
     "--window-restart": window_restart,
     "--window-harness": window_harness,
+    "--harness": harness,
     "--no-lifetimes": no_lifetimes,
     "--segment-dir": segment_dir,
     "--output": output,
@@ -385,6 +386,13 @@ fn window_harness(bench: &Bench) {
     record(bench, &["--window-harness", "w=parse"], &bench.demo())
         .expect(4)
         .says(&["no window of that name"]);
+}
+
+fn harness(bench: &Bench) {
+    let demo = bench.demo();
+    record(bench, &["--harness", "none"], &demo).expect(0);
+    let missing = record(bench, &["--harness", "google-benchmark"], &demo);
+    missing.expect(4).says(&["could not be made windows", "StartKeepRunning"]);
 }
 
 fn window_in(bench: &Bench) {

@@ -16,6 +16,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--window-resume", check: window_resume },
     Row { command: "run", option: "--window-restart", check: window_restart },
     Row { command: "run", option: "--window-harness", check: window_harness },
+    Row { command: "run", option: "--harness", check: harness },
     Row { command: "run", option: "--repeat", check: repeat },
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
@@ -104,6 +105,16 @@ fn window_restart(bench: &Bench) {
         (&1.into(), &99.into())
     );
     bench.call(&["run", "--window-restart", "w", "true"]).expect(125).says(&["no window of that name"]);
+}
+
+fn harness(bench: &Bench) {
+    let demo = bench.demo();
+    for choice in ["auto", "none"] {
+        bench.output(&["run", "--harness", choice, &demo]);
+    }
+    let missing = bench.call(&["run", "--harness", "google-benchmark", &demo]);
+    missing.expect(125).says(&["could not be made windows", "StartKeepRunning", "--window-in BM_name"]);
+    bench.call(&["run", "--harness", "other", "true"]).expect(125).says(&["auto, none, google-benchmark"]);
 }
 
 fn window_harness(bench: &Bench) {
