@@ -1,5 +1,6 @@
 // A small harness with the names and the objects of Google Benchmark, linked into what it runs: a program, or (-shared) a
-// library that -DLOADER's program loads for itself alone. -DPARTS=7: as before version 1.7.
+// library that -DLOADER's program loads for itself alone. -DPARTS=7: as before version 1.7. -DHARNESS and -DBENCHMARKS: the
+// harness and its runner, and what it runs, apart.
 
 #include <cstdint>
 #include <cstdio>
@@ -63,6 +64,8 @@ class State {
     int64_t times[32] = {};
 };
 
+#ifndef BENCHMARKS
+
 [[gnu::noipa]] std::string BenchmarkName::str() const {
     std::string joined;
     for (const std::string &part : parts)
@@ -87,7 +90,35 @@ class State {
     left = 0;
 }
 
+#endif
+
 } // namespace benchmark
+
+void run(const char *name, const char *argument, int threads, void (*function)(benchmark::State &));
+
+#ifndef BENCHMARKS
+
+void run(const char *name, const char *argument, int threads, void (*function)(benchmark::State &)) {
+    benchmark::BenchmarkName full;
+    full.parts[0] = name;
+    full.parts[1] = argument;
+    if (threads > 0)
+        full.parts[PARTS - 1] = "threads:" + std::to_string(threads);
+    std::printf("%s\n", full.str().c_str());
+    auto one = [function] {
+        benchmark::State state(20);
+        function(state);
+    };
+    std::thread others[8];
+    for (int i = 1; i < threads; i++)
+        others[i] = std::thread(one);
+    one();
+    for (int i = 1; i < threads; i++)
+        others[i].join();
+}
+
+#endif
+#ifndef HARNESS
 
 extern "C" {
 
@@ -128,25 +159,6 @@ static void given_up_before(benchmark::State &state) {
     outside(2);
 }
 
-static void run(const char *name, const char *argument, int threads, void (*function)(benchmark::State &)) {
-    benchmark::BenchmarkName full;
-    full.parts[0] = name;
-    full.parts[1] = argument;
-    if (threads > 0)
-        full.parts[PARTS - 1] = "threads:" + std::to_string(threads);
-    std::printf("%s\n", full.str().c_str());
-    auto one = [function] {
-        benchmark::State state(20);
-        function(state);
-    };
-    std::thread others[8];
-    for (int i = 1; i < threads; i++)
-        others[i] = std::thread(one);
-    one();
-    for (int i = 1; i < threads; i++)
-        others[i].join();
-}
-
 extern "C" void run_all() {
     run("pausing", "", 0, pausing);
     run("pausing_with_an_argument", "8", 1, pausing);
@@ -163,4 +175,5 @@ int main(int argc, char **) {
     return 0;
 }
 
+#endif
 #endif

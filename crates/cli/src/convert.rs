@@ -14,10 +14,10 @@ use heaptally_profile::model::{
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS,
-    FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED,
-    NODE_SIGNAL, NOTE_BYPASS, NOTE_NAMESPACE_FIRST, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES,
-    PEAK_BATCH_BYTES, Root,
+    EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_LOOPS_UNNAMED,
+    FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED,
+    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, NOTE_BYPASS, NOTE_NAMESPACE_FIRST,
+    OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
 };
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
@@ -169,6 +169,13 @@ fn image_of(area: &Area) -> Image {
     if !is_set(FLAG_FORK_SAFE) {
         warnings.push(
             "this kernel does not wipe pages on fork: children made by raw clone may have been counted"
+                .to_owned(),
+        );
+    }
+    if is_set(FLAG_LOOPS_UNNAMED) {
+        warnings.push(
+            "the names of Google Benchmark's benchmarks were not seen: several are one window; \
+             --harness google-benchmark looks for them"
                 .to_owned(),
         );
     }

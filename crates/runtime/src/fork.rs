@@ -13,7 +13,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    AreaHeader, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_SMALL_TABLES, FileHeader, STATE_ATTACHED,
+    AreaHeader, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LOOPS_UNNAMED, FLAG_SMALL_TABLES, FileHeader, STATE_ATTACHED,
 };
 use heaptally_tally::{Life, Pages, Spin, Tally};
 
@@ -92,7 +92,8 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
 
 /// Writes what the report says of the image, from what the parent wrote.
 fn describe(parent: &AreaHeader, parent_tally: &Tally, header: &AreaHeader, tally: &Tally) {
-    let kept = parent.flags.load(Ordering::Acquire) & !(FLAG_CHILD | FLAG_FORK_SAFE | FLAG_SMALL_TABLES);
+    let kept = parent.flags.load(Ordering::Acquire)
+        & !(FLAG_CHILD | FLAG_FORK_SAFE | FLAG_LOOPS_UNNAMED | FLAG_SMALL_TABLES);
     header.flags.fetch_or(kept, Ordering::Relaxed);
     for (into, word) in header.libc_version_words.iter().zip(&parent.libc_version_words) {
         into.store(word.load(Ordering::Relaxed), Ordering::Relaxed);

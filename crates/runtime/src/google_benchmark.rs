@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use heaptally_segment::layout::{
     ACTION_LOOP_BEGIN, ACTION_LOOP_END, ACTION_LOOP_NAME, ACTION_LOOP_PAUSE, ACTION_LOOP_RESUME,
-    ACTION_LOOP_SKIP, OPTION_NO_HARNESS,
+    ACTION_LOOP_SKIP, FLAG_LOOPS_UNNAMED, OPTION_NO_HARNESS,
 };
 use heaptally_tally::LoopScope;
 
@@ -113,7 +113,7 @@ impl Step {
         let run = NAMED.load(Ordering::Relaxed);
         let Some(thread) = recorder.thread(local) else { return recorder.tally.lose_window() };
         // SAFETY: by the caller.
-        let (name, scope) = unsafe { current(state) };
+        let (name, scope) = unsafe { current(recorder, state) };
         let name = name.bytes();
         // SAFETY: the three are its first members.
         let [left, more, all] = unsafe { (state as *const [i64; 3]).read() };
@@ -226,13 +226,14 @@ fn set_name(recorder: &'static Recorder, local: &mut Local, name: &Text) {
 ///
 /// # Safety
 /// `state` is the address of a `State`.
-unsafe fn current(state: usize) -> (Text, LoopScope) {
+unsafe fn current(recorder: &'static Recorder, state: usize) -> (Text, LoopScope) {
     let mut name = Text::new();
     name.load();
     if !name.bytes().is_empty() {
         let scope = scope_of_name(name.bytes());
         return (name, scope);
     }
+    recorder.tally.header().flags.fetch_or(FLAG_LOOPS_UNNAMED, Ordering::Relaxed);
     /// Where the members are that are read here: the name since 1.8, without arguments, the thread's number, and behind it how
     /// many there are.
     const STATE_NAME: usize = 112;

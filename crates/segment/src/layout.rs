@@ -127,6 +127,9 @@ pub const FLAG_OUT_OF_REACH: u32 = 1 << 8;
 
 /// [`AreaHeader::flags`]: the image runs in a descendant of the process that the command started.
 pub const FLAG_CHILD: u32 = 1 << 9;
+/// [`AreaHeader::flags`]: benchmark loops began whose benchmark was not named: their windows have their functions' names, or one
+/// for all.
+pub const FLAG_LOOPS_UNNAMED: u32 = 1 << 10;
 
 /// Page 0 of an area.
 #[repr(C)]

@@ -227,3 +227,26 @@ fn a_harness_in_a_library_that_is_loaded_later() {
     linked_in(&scratch, "library.so", &["-shared", "-fPIC", "-Wl,-Bsymbolic"]);
     check_linked_in(&Run::new(&scratch, ["./loader", "./library.so"]).options(options).run());
 }
+
+/// The harness's runner calls its own function for the name, which so cannot be interposed.
+#[test]
+fn a_shared_harness_that_calls_itself() {
+    if !tool::have(&["g++"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let shared = ["-DHARNESS", "-shared", "-fPIC", "-Wl,-Bsymbolic-functions"];
+    linked_in(&scratch, "libharness.so", &shared);
+    linked_in(&scratch, "program", &["-DBENCHMARKS", "-L.", "-lharness", "-Wl,-rpath,$ORIGIN"]);
+    check_linked_in(&Run::new(&scratch, ["./program"]).run());
+    let behind = ["env", "A=1", "./program"];
+    let outcome = Run::new(&scratch, behind).run();
+    assert_eq!(outcome.code, 0);
+    assert!(outcome.report().window("google-benchmark").calls_with("measured") > 0);
+    let said = "the names of Google Benchmark's benchmarks were not seen";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let outcome = Run::new(&scratch, behind).options(["--harness", "google-benchmark"]).run();
+    let window = outcome.report().window("pausing/threads:8");
+    assert_eq!([window.entries, window.iterations, window.counts.allocations], [8, 160, 960]);
+    assert!(!outcome.stderr.contains(said), "{}", outcome.stderr);
+}

@@ -316,5 +316,6 @@ fn what_was_not_seen_is_a_warning() {
         assert!(warning.starts_with(INCOMPLETE) && warning.contains("/lib/plugin.so"), "{warning}");
         assert!(warning.contains(word), "{warning}");
     }
+    assert_eq!(warnings(usual | FLAG_LOOPS_UNNAMED, &[]).len(), 1);
     assert_eq!(warnings(usual & !FLAG_FORK_SAFE, &[]).len(), 1);
 }
