@@ -137,7 +137,7 @@ fn others(edge: &Edge, function: &ListedFunction) -> Option<String> {
 fn around<'f>(functions: &'f [ListedFunction], copy: &Ranges) -> Option<&'f str> {
     let (start, _) = copy.first()?;
     let holds =
-        |function: &&ListedFunction| function.range.is_some_and(|(from, to)| (from..to).contains(&start));
+        |function: &&ListedFunction| function.range.is_some_and(|(from, to)| (from..to).contains(start));
     functions.iter().find(holds)?.system_names.first().map(String::as_str)
 }
 
