@@ -8,7 +8,7 @@ use crate::PLENTY;
 
 fn tables() -> (Tables, ThreadTally) {
     let tables = Tables::new(None, 4, PLENTY);
-    let thread = tables.tally.begin_thread().unwrap();
+    let thread = tables.tally.begin_thread().expect("a place for a thread");
     (tables, thread)
 }
 
