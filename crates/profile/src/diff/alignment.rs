@@ -89,6 +89,8 @@ pub(super) struct Fit {
     pub(super) quality: f64,
     /// Whether the call sites are functions of different names.
     pub(super) site_renamed: bool,
+    /// Whether the call site of one is further out in the other.
+    pub(super) site_skipped: bool,
     /// Whether any function has another name or another file.
     pub(super) renamed: bool,
     /// Whether neither call site is in the other stack: only equal counts speak for the pair then.
@@ -161,7 +163,9 @@ fn best(keys: &Keys, a: &Shape, b: &Shape, budget: &mut Budget) -> Option<(Fit, 
         let quality = 1.0 - cost / limit;
         if best.as_ref().is_none_or(|(fit, ..)| quality > fit.quality) {
             let renamed = site_renamed || aligned.renamed;
-            best = Some((Fit { quality, site_renamed, renamed, sites_hidden }, skipped, aligned));
+            let site_skipped = skipped != [0, 0];
+            best =
+                Some((Fit { quality, site_renamed, site_skipped, renamed, sites_hidden }, skipped, aligned));
         }
     }
     best

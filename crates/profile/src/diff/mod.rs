@@ -47,6 +47,7 @@ mod parting;
 mod rate;
 mod sourceless;
 mod stack;
+mod sum;
 mod window;
 
 use regex::Regex;

@@ -4,6 +4,7 @@
 //! groups of equal rows ─1─▶ equal stacks
 //!        │ left over
 //!        ├─2─▶ equal but for library frames: same call site, callers and allocation function
+//!        ├─2a▶ the only stacks of the other side that have the same sum, where this side has no debug information
 //!        ├─3─▶ alignment: the best of all possible pairs; first among stacks whose shared functions are the same (of very
 //!        │     many stacks also without the places of the others among them)
 //!        └─4─▶ joined: what one side of a pair has too much, and the other side of another one
@@ -30,9 +31,16 @@ use super::candidate::{self, candidates};
 use super::key::Key;
 use super::rate::{difference, iterations};
 use super::stack::{Entry, Group, Reader, Shape};
+use super::sum;
 use super::{How, Pair};
 use crate::model::{Counts, Profile};
 use crate::view::WindowView;
+
+/// Allocations and bytes.
+pub(super) type Amounts = [u128; 2];
+
+/// Of so many stacks on a side sums are looked at.
+const MOST_BY_SUMS: usize = 1 << 10;
 
 /// A window on both sides.
 #[derive(Clone, Copy)]
@@ -72,6 +80,7 @@ pub(super) fn pair(sides: Sides<'_, '_>) -> Vec<Pair> {
             left.extend(held);
             left.sort_unstable();
         }
+        matcher.by_sums(&mut left, &mut made);
         let paired = matcher.by_alignment(&left, &mut made);
         take_out(&mut left, &paired);
         add_alone(&mut made, &left);
@@ -323,6 +332,74 @@ impl<'a, 'p> Matcher<'a, 'p> {
         take_out(left, &paired);
     }
 
+    /// Stacks without source that are the same but for addresses, with those of the other side, with source, that have their
+    /// sum and can be them.
+    fn by_sums(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
+        let keys = self.sides.readers[0].keys;
+        for poor in [0, 1] {
+            let rich = 1 - poor;
+            let mut families: BTreeMap<Vec<Key>, Vec<usize>> = BTreeMap::new();
+            for &group in &left[poor] {
+                let shape = self.shape(poor, group);
+                if shape.user.first().is_some_and(|site| !site.has_source) {
+                    families.entry(self.groups[poor][group].keys.to_vec()).or_default().push(group);
+                }
+            }
+            let of_rich: Vec<(usize, Rc<Shape>)> =
+                left[rich].iter().map(|&group| (group, self.shape(rich, group))).collect();
+            let mut of_rich: Vec<(usize, Rc<Shape>)> = of_rich
+                .into_iter()
+                .filter(|(_, shape)| shape.user.first().is_some_and(|site| site.has_source))
+                .collect();
+            if of_rich.len() > MOST_BY_SUMS || families.len() > MOST_BY_SUMS {
+                continue;
+            }
+            let mut families: Vec<Vec<usize>> = families.into_values().collect();
+            let mut taken: [BTreeSet<usize>; 2] = Default::default();
+            // What one family takes may leave another one choice only.
+            loop {
+                let before = families.len();
+                families.retain(|family| {
+                    let Some(&first) = family.first() else { return false };
+                    let shape = self.shape(poor, first);
+                    let fitting: Vec<usize> = (0..of_rich.len())
+                        .filter(|&at| {
+                            let other = &of_rich[at].1;
+                            let (a, b) = if shape.user_order(other).is_le() {
+                                (&*shape, &**other)
+                            } else {
+                                (&**other, &*shape)
+                            };
+                            fit(keys, a, b, &mut self.budget)
+                                .is_some_and(|fit| !fit.site_renamed && !fit.sites_hidden)
+                        })
+                        .collect();
+                    let amounts = |side: usize, groups: &[usize]| {
+                        let counts = self.counts(side, groups);
+                        sum::amounts(counts.allocations, counts.bytes, self.sides.views[1 - side])
+                    };
+                    let parts: Vec<Amounts> =
+                        fitting.iter().map(|&at| amounts(rich, &[of_rich[at].0])).collect();
+                    let Some(choice) = sum::only_choice(&parts, amounts(poor, family)) else { return true };
+                    let mut chosen: Vec<usize> = choice.into_iter().map(|at| fitting[at]).collect();
+                    let mut groups = [Vec::new(), Vec::new()];
+                    groups[poor].clone_from(family);
+                    while let Some(at) = chosen.pop() {
+                        groups[rich].push(of_rich.remove(at).0);
+                    }
+                    groups[rich].sort_unstable();
+                    taken.iter_mut().zip(&groups).for_each(|(taken, groups)| taken.extend(groups));
+                    made.push(Made { groups, how: How::Inlining });
+                    false
+                });
+                if families.len() == before {
+                    break;
+                }
+            }
+            take_out(left, &taken);
+        }
+    }
+
     /// Aligns groups; returns those that are paired.
     fn by_alignment(&mut self, of: &[Vec<usize>; 2], made: &mut Vec<Made>) -> [BTreeSet<usize>; 2] {
         let shapes: [Vec<Rc<Shape>>; 2] =
@@ -345,6 +422,10 @@ impl<'a, 'p> Matcher<'a, 'p> {
             let is_known = [a, b].iter().all(|shape| shape.user.first().is_some_and(|site| site.has_source));
             let counts = [counts(first, at), counts(second, other)];
             if fit.sites_hidden && !self.are_equal(first, counts) {
+                continue;
+            }
+            // What was inlined is known: another call site with blocks of another size is another allocation.
+            if fit.site_skipped && is_known && !is_one_size(&counts[0], &counts[1]) {
                 continue;
             }
             let likeness = self.likeness(first, counts, is_known);
@@ -378,10 +459,9 @@ impl<'a, 'p> Matcher<'a, 'p> {
     /// How much alike counts are, as far as it may decide: blocks of the same size, and then as many of them. Where it is not
     /// known what was inlined, the same counts say more than the frames.
     fn likeness(&self, side: usize, counts: [Counts; 2], is_known: bool) -> f64 {
-        let [a, b] = counts.map(|counts| [counts.allocations, counts.bytes].map(u128::from));
-        let is_one_size = a[1] * b[0] == b[1] * a[0];
-        let rate = |side: usize, count: u128| count as f64 / iterations(self.sides.views[side].window) as f64;
-        let (a, b) = (rate(side, a[0]), rate(1 - side, b[0]));
+        let is_one_size = is_one_size(&counts[0], &counts[1]);
+        let rate = |side: usize, count: u64| count as f64 / iterations(self.sides.views[side].window) as f64;
+        let (a, b) = (rate(side, counts[0].allocations), rate(1 - side, counts[1].allocations));
         let as_many = if a + b > 0.0 { 1.0 - (a - b).abs() / (a + b) } else { 1.0 };
         match (is_one_size, as_many >= 1.0) {
             (true, true) if !is_known => 1.0,
@@ -441,6 +521,13 @@ impl<'a, 'p> Matcher<'a, 'p> {
             let Some(fit) = fit else { continue };
             let left = [&more, &bytes].map(|of| u64::from(of[both[0]].saturating_add(of[both[1]]) != 0));
             let left: u64 = left.iter().sum();
+            // What was inlined is known: only what is exactly as much elsewhere can be the same, with blocks of one size.
+            if is_known && fit.site_skipped {
+                let size = |side: usize, at: usize| self.counts(side, &made[at].groups[side]);
+                if left != 0 || !is_one_size(&size(0, both[0]), &size(1, both[1])) {
+                    continue;
+                }
+            }
             possible.push(((left, 1.0 - fit.quality), both, is_known));
         }
         let text = |at: usize, side: usize| {
@@ -503,6 +590,12 @@ fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
     for (left, paired) in left.iter_mut().zip(paired) {
         left.retain(|group| !paired.contains(group));
     }
+}
+
+/// Whether blocks have the same size on average.
+fn is_one_size(a: &Counts, b: &Counts) -> bool {
+    let [a, b] = [a, b].map(|counts| [counts.allocations, counts.bytes].map(u128::from));
+    a[1] * b[0] == b[1] * a[0]
 }
 
 /// Whether one has too much of what the other has too little of; and both of one size, where inlined functions are known:
