@@ -47,6 +47,32 @@ fn threads_signals_and_libraries() {
     }
 }
 
+/// Builds a program that takes a number of rounds, and records it.
+fn rounds(source: &str, count: u64, options: &[&str]) -> Option<Outcome> {
+    if !tool::have(&["gcc"]) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, source, "rounds", &["-O2"]);
+    let words = ["./rounds".to_owned(), count.to_string()];
+    Some(Run::new(&scratch, words).options(options.iter().copied()).run())
+}
+
+/// What a compiler made of a function for some of its callers is the function, too; a part of it is no entry.
+#[test]
+fn clones_beside_the_plain_function() {
+    for pattern in ["w=enlarge", "w=re:^enlarge$", "w=enlarge*"] {
+        let Some(outcome) = rounds("function_clones.c", 10, &["--window-in", pattern]) else { return };
+        check(&outcome, "w", 20, 60);
+    }
+    let Some(outcome) = rounds("function_clones.c", 10, &["--window-at", "w=enlarge..outside"]) else { return };
+    check(&outcome, "w", 20, 50);
+    let Some(outcome) = rounds("function_clones.c", 10, &["--window-in", "w=enlarge.constprop.0"]) else {
+        return;
+    };
+    check(&outcome, "w", 10, 20);
+}
+
 #[test]
 fn forked_children_that_are_recorded() {
     let Some(outcome) = edges(&["--follow-children", "--window-in", "w=work"], "fork", 3) else { return };

@@ -62,12 +62,25 @@ impl Pattern {
             Self::Regex(regex) => all(&|function| {
                 regex.is_match(&function.name)
                     || function.system_names.iter().any(|name| regex.is_match(name))
+                    || is_clone(function) && names(function).iter().any(|name| regex.is_match(name))
             }),
             Self::Line(file, line) => at_line(functions, file, *line),
             Self::Name(name) => {
-                let found = all(&|function| {
+                let is_it = |function: &ListedFunction| {
                     function.name == *name || function.system_names.iter().any(|own| own == name)
-                });
+                };
+                // What compilers made of the function under a name of its own is the function, too.
+                let bases: Vec<&str> = functions
+                    .iter()
+                    .filter(|function| is_it(function))
+                    .flat_map(|function| function.system_names.iter().map(String::as_str))
+                    .collect();
+                let is_clone_of_it = |function: &ListedFunction| {
+                    let mut bases_of_clone =
+                        function.system_names.iter().map(|own| without_clone_suffix(own));
+                    bases_of_clone.any(|(base, suffix)| !suffix.is_empty() && bases.contains(&base))
+                };
+                let found = all(&|function| is_it(function) || is_clone_of_it(function));
                 if !found.is_empty() {
                     return found;
                 }
@@ -106,6 +119,11 @@ impl Pattern {
             }
         }
     }
+}
+
+/// Whether a compiler made it of a function, or of a part of one (`parse.constprop.0`).
+fn is_clone(function: &ListedFunction) -> bool {
+    function.system_names.iter().any(|name| !without_clone_suffix(name).1.is_empty())
 }
 
 /// The names of a function and its aliases for people, without what compilers append to copies.
@@ -186,6 +204,11 @@ mod tests {
             function("_ZN4demo5parse17h0123456789abcdefE", "/src/c.rs", 3),
             function("_Z4bodyi.constprop.0", "/src/b.cc", 60),
             function("_Z4bodyi.cold", "", 0),
+            function("rec", "/src/d.c", 3),
+            function("rec.part.0", "/src/d.c", 3),
+            function("rec.constprop.0.isra.0", "/src/d.c", 3),
+            function("_Z4rec2i", "/src/d.cc", 3),
+            function("_Z4rec2i.constprop.0", "/src/d.cc", 3),
         ]
     }
 
@@ -206,6 +229,19 @@ mod tests {
         finds("body(int)", &[7, 8]);
         finds("body", &[7, 8]);
         finds("nothing", &[]);
+    }
+
+    /// The plain function stands beside what the compiler made of it for some of its callers.
+    #[test]
+    fn clones_beside_the_plain_function() {
+        finds("rec", &[9, 10, 11]);
+        finds("re:^rec$", &[9, 10, 11]);
+        finds("rec.constprop.0.isra.0", &[11]);
+        finds("rec2", &[12, 13]);
+        finds("rec2(int)", &[12, 13]);
+        finds("_Z4rec2i", &[12, 13]);
+        finds("_Z4rec2i.constprop.0", &[13]);
+        finds("d.c:4", &[9, 10, 11]);
     }
 
     #[test]
@@ -242,7 +278,7 @@ mod tests {
     #[test]
     fn parts_are_no_entries() {
         let parts: Vec<bool> = all().iter().map(is_part).collect();
-        assert_eq!(parts.iter().filter(|part| **part).count(), 1);
-        assert!(parts[8]);
+        assert_eq!(parts.iter().filter(|part| **part).count(), 2);
+        assert!(parts[8] && parts[10]);
     }
 }
