@@ -16,6 +16,7 @@
 // fork N     N forked children each with one entry of 3 allocations, then the parent with one
 // exec N     goes on to itself as `plain N`
 // library N  N times: loads ./libplugin.so, one entry of its own functions with 4 allocations, and unloads it
+// both N     N times: as library, and 2 allocations of `work`
 // late N     a thread is there when ./libplugin.so is loaded
 #include <dlfcn.h>
 #include <pthread.h>
@@ -232,6 +233,11 @@ int main(int argc, char **argv) {
     execl("/proc/self/exe", "again", "plain", argv[2], (char *)NULL);
   } else if (!strcmp(mode, "library")) {
     library(count);
+  } else if (!strcmp(mode, "both")) {
+    for (long i = 0; i < count; i++) {
+      library(1);
+      work(2);
+    }
   } else if (!strcmp(mode, "late")) {
     pthread_t other;
     pthread_create(&other, NULL, wait_long, NULL);

@@ -47,6 +47,13 @@ fn threads_signals_and_libraries() {
     }
 }
 
+/// What means all that fit means those of each module, whenever it comes.
+#[test]
+fn functions_of_several_modules() {
+    let Some(outcome) = edges(&["--window-in", "w=re:^(work|plugin_entry)$"], "both", 30) else { return };
+    check(&outcome, "w", 60, 210);
+}
+
 /// Builds a program that takes a number of rounds, and records it.
 fn rounds(source: &str, count: u64, options: &[&str]) -> Option<Outcome> {
     if !tool::have(&["gcc"]) {

@@ -216,7 +216,9 @@ impl Finder {
         let mut of_window: HashMap<(u64, u64), String> = HashMap::new();
         for index in 0..self.definitions.edges.len() {
             let Some(edge) = self.definitions.edges.get(index).cloned() else { continue };
-            if self.places.get(&(area, index)).is_some_and(|place| place != path) {
+            // A name means one function, wherever it is; of what means all that fit, each module may have some.
+            let is_elsewhere = self.places.get(&(area, index)).is_some_and(|place| place != path);
+            if is_elsewhere && !edge.pattern.is_all() {
                 continue;
             }
             // What was inlined everywhere is named by debug information alone, which takes long to read: in the program.

@@ -48,6 +48,11 @@ impl Pattern {
         matches!(self, Self::Name(name) if !name.contains('*'))
     }
 
+    /// Whether it means all functions that fit, in whatever module.
+    pub(crate) fn is_all(&self) -> bool {
+        !self.is_one() && !matches!(self, Self::Line(..))
+    }
+
     /// The functions that fit, as indices.
     pub(crate) fn find(&self, functions: &[ListedFunction]) -> Vec<usize> {
         let all = |fits: &dyn Fn(&ListedFunction) -> bool| -> Vec<usize> {
