@@ -299,6 +299,7 @@ fn losses(bytes: &mut Unstructured<'_>) -> Result<Losses> {
         stray_ends: number(bytes)?,
         stray_resumes: number(bytes)?,
         restarts: number(bytes)?,
+        unplaced: number(bytes)?,
         modules: number(bytes)?,
         thread_totals: number(bytes)?,
         images: number(bytes)?,

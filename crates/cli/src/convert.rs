@@ -396,6 +396,7 @@ pub(crate) fn add_losses(sum: &mut Losses, losses: &read::Losses) {
         (&mut sum.stray_ends, losses.stray_ends),
         (&mut sum.stray_resumes, losses.stray_resumes),
         (&mut sum.restarts, losses.restarts),
+        (&mut sum.unplaced, losses.unplaced),
         (&mut sum.modules, losses.modules),
         (&mut sum.thread_totals, losses.totals),
         (&mut sum.damaged, losses.damaged),

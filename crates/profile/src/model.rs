@@ -384,6 +384,10 @@ pub struct Losses {
     /// Restarts of windows that could not be noted: what they discard is counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restarts: u64,
+    /// Allocations of which a cut stack does not tell whether they were beneath the function of a window. They may be in
+    /// another window, too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unplaced: u64,
     /// Modules that found no place.
     pub modules: u64,
     /// Thread totals that are short.
@@ -397,7 +401,7 @@ pub struct Losses {
 impl Losses {
     /// How many allocations were not recorded, as far as each was counted.
     pub fn allocations(&self) -> u64 {
-        [self.reentrant, self.table_full, self.thread].into_iter().fold(0, u64::saturating_add)
+        [self.reentrant, self.table_full, self.thread, self.unplaced].into_iter().fold(0, u64::saturating_add)
     }
 }
 

@@ -18,12 +18,13 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         stray_ends,
         stray_resumes,
         restarts,
+        unplaced,
         modules,
         thread_totals,
         images,
         damaged,
     } = losses;
-    let words: [(u64, &str, &str, &str); 14] = [
+    let words: [(u64, &str, &str, &str); 15] = [
         (*reentrant, "allocation", "allocations", "from signal handlers that interrupted the recorder"),
         (*table_full, "allocation", "allocations", "for which there was no place in the tables"),
         (*thread, "allocation", "allocations", "in threads for which no memory could be had"),
@@ -39,6 +40,12 @@ pub(crate) fn phrases(losses: &Losses) -> Vec<String> {
         (*stray_ends, "window call", "window calls", "that name no window which this process had begun"),
         (*stray_resumes, "resume", "resumes", "by threads that were not paused"),
         (*restarts, "restart", "restarts", "that discarded nothing, for want of a place to note it"),
+        (
+            *unplaced,
+            "allocation",
+            "allocations",
+            "whose stack was cut: whether they were beneath the function of a window is not known",
+        ),
         (*modules, "module", "modules", "for which there was no place"),
         (*thread_totals, "thread total", "thread totals", "cut short"),
         (*images, "program", "programs", "that could not be attached"),

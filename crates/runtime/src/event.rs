@@ -361,7 +361,7 @@ fn event(
     if entered.window == 0 {
         return None;
     }
-    let leaf = stack(recorder, thread, caller);
+    let (leaf, _) = stack(recorder, thread, caller);
     let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
     Some(Event { entered, leaf, entry_point, start })
 }
@@ -379,8 +379,8 @@ fn event_by_stack(
     if thread.tally().is_paused() {
         return None;
     }
-    let leaf = stack(recorder, thread, caller);
-    let entered = recorder.tally.window_of_stack(thread.tally(), leaf, other);
+    let (leaf, root) = stack(recorder, thread, caller);
+    let entered = recorder.tally.window_of_stack(thread.tally(), (leaf, root), other);
     if entered.window == 0 {
         return None;
     }
@@ -394,9 +394,9 @@ fn start_address(thread: &ThreadState) -> u64 {
     unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
 }
 
-/// The leaf's node of the caller's stack.
+/// The leaf's node of the caller's stack, and how its walk ended.
 #[inline(always)]
-fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) -> Option<u32> {
+fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) -> (Option<u32>, Root) {
     // SAFETY: each state has its walk memory behind it, used by its thread alone.
     let walk_memory = unsafe { &mut *thread.walk };
     let code = CodeView { recorder, thread };
@@ -407,25 +407,26 @@ fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) 
     let Walk { end, kept } = unsafe { recorder.unwinder(&code).walk(walk_memory, state) };
     #[cfg(feature = "oracle")]
     crate::oracle::compare(recorder, &code, walk_memory, state, end);
+    let root = root(end);
     let leaf = recorder.tally.stack(
         thread.tally(),
         walk_memory.entries_mut(),
         kept,
-        root(end),
+        root,
         |entry| entry.address,
         |entry| &mut entry.node,
     );
     if leaf.is_none() {
         walk_memory.forget();
     }
-    leaf
+    (leaf, root)
 }
 
 /// A function beneath which a window is was called; `caller` as for an allocation function. The thread is in the
 /// recorder.
 pub(crate) fn called(recorder: &'static Recorder, local: &mut Local, window: u32, caller: Caller) {
     let is_told = with_thread(recorder, local, |thread| {
-        let leaf = stack(recorder, thread, caller);
+        let (leaf, _) = stack(recorder, thread, caller);
         recorder.tally.called(thread.tally(), window, leaf);
     });
     if !is_told {

@@ -253,6 +253,8 @@ pub struct AreaHeader {
     pub restartable: AtomicU32,
     /// Restarts that could not be noted: what their entries held is counted still.
     pub lost_restarts: AtomicU64,
+    /// Allocations whose stack was cut below no function beneath which a window is: the rest of it may have one.
+    pub unplaced: AtomicU64,
 }
 
 /// Why an event was not compared with libgcc's walk; the index into [`AreaHeader::oracle_skips`].

@@ -217,6 +217,8 @@ pub struct Losses {
     pub stray_resumes: u64,
     /// Restarts of windows that could not be noted: what they discard is counted.
     pub restarts: u64,
+    /// Allocations of which a cut stack does not tell whether they were beneath a window's function.
+    pub unplaced: u64,
     /// Modules that had no place.
     pub modules: u64,
     /// Thread totals that had no place.

@@ -149,11 +149,22 @@ impl Tally {
         self.function_windows.load(Ordering::Relaxed) != 0
     }
 
-    /// The window to which a stack belongs, by its leaf, if it is one defined by a function; else `other`.
+    /// The window to which a stack belongs, by its leaf, if it is one defined by a function; else `other`. Where the stack is
+    /// not whole, it may belong to one all the same, which is counted.
     #[inline]
-    pub fn window_of_stack(&self, thread: &ThreadTally, leaf: Option<u32>, other: Entered) -> Entered {
+    pub fn window_of_stack(
+        &self,
+        thread: &ThreadTally,
+        (leaf, root): (Option<u32>, Root),
+        other: Entered,
+    ) -> Entered {
         match leaf.map_or(0, |leaf| self.stacks.window(leaf)) {
-            0 => other,
+            0 => {
+                if leaf.is_none() || root != Root::Complete {
+                    self.header.unplaced.fetch_add(1, Ordering::Relaxed);
+                }
+                other
+            }
             window => thread.call(window),
         }
     }

@@ -80,6 +80,19 @@ fn clones_beside_the_plain_function() {
     check(&outcome, "w", 10, 20);
 }
 
+/// An allocation whose stack does not reach the function may be beneath it all the same.
+#[test]
+fn stacks_that_are_cut_below_the_function() {
+    let Some(outcome) = rounds("function_cut.c", 10, &["--window-in", "w=work"]) else { return };
+    let window = outcome.report().window("w");
+    assert_eq!((window.entries, window.calls()), (10, 20), "{}", window.text());
+    assert_eq!(outcome.report().losses_text(), "unplaced 40");
+    let said = "not recorded: 40 allocations whose stack was cut: whether they were beneath the function";
+    assert!(outcome.stderr.contains(said), "stderr:\n{}", outcome.stderr);
+    let Some(outcome) = rounds("function_cut.c", 10, &["--strict", "--window-in", "w=work"]) else { return };
+    assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+}
+
 #[test]
 fn forked_children_that_are_recorded() {
     let Some(outcome) = edges(&["--follow-children", "--window-in", "w=work"], "fork", 3) else { return };

@@ -252,7 +252,7 @@ fn window() -> impl Strategy<Value = Window> {
 }
 
 fn losses() -> impl Strategy<Value = Losses> {
-    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 14).prop_map(|values| Losses {
+    prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 15).prop_map(|values| Losses {
         reentrant: values[0],
         table_full: values[1],
         thread: values[2],
@@ -267,6 +267,7 @@ fn losses() -> impl Strategy<Value = Losses> {
         damaged: values[11],
         stray_resumes: values[12],
         restarts: values[13],
+        unplaced: values[14],
     })
 }
 

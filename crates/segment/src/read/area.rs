@@ -140,6 +140,7 @@ fn read_losses(header: Bytes<'_>) -> Losses {
         stray_ends: header.u64(offset_of!(AreaHeader, stray_ends)),
         stray_resumes: header.u64(offset_of!(AreaHeader, stray_resumes)),
         restarts: header.u64(offset_of!(AreaHeader, lost_restarts)),
+        unplaced: header.u64(offset_of!(AreaHeader, unplaced)),
         modules: header.u64(offset_of!(AreaHeader, lost_modules)),
         totals: header.u64(offset_of!(AreaHeader, lost_totals)),
         damaged: 0,
