@@ -12,8 +12,8 @@
 //! Operands relative to the instruction pointer and jumps are made to reach what they reached before; a call pushes the
 //! address that it pushed before, and jumps. Until the island has its place, such operands are [`Fixup`]s. A jump from
 //! anywhere in the module into the first bytes, but for one to the entry itself from another function (a tail call),
-//! would land in the middle of the new jump, so the whole module is looked through for one, and its data for the address of
-//! such a place.
+//! would land in the middle of the new jump, so the whole module is looked through for one, and its code and its data for the
+//! address of such a place, or the distance to one.
 //!
 //! An `endbr64` stays at its place, and the jump comes behind it.
 
@@ -24,6 +24,7 @@ use iced_x86::{
 };
 
 use super::code::Code;
+use super::{distance, pointer};
 
 /// How many bytes the jump has.
 pub(crate) const JUMP_BYTES: u64 = 5;
@@ -89,14 +90,22 @@ pub(crate) enum Refusal {
     NoCode,
     /// It has fewer bytes than the jump.
     TooShort(u64),
+    /// Another symbol begins at this address, behind the first byte.
+    Overlapped(u64),
     /// The bytes at this address are no instruction that is known.
     Unknown(u64),
     /// A jump at `from` goes to `to`, behind the first byte.
     JumpedInto { from: u64, to: u64 },
     /// The data at `place` holds the address `to`, behind the first byte.
     PointedInto { place: u64, to: u64 },
+    /// The instruction at `from` names the address `to`, behind the first byte.
+    NamedInto { from: u64, to: u64 },
     /// Its first instruction is where a loop of its own begins anew.
     Loop(u64),
+    /// The same, by a jump through the data at this address.
+    LoopByTable(u64),
+    /// The instruction at this address traps.
+    Trap(u64),
     /// It begins with a call that leaves no room for the jump.
     ShortCall,
     /// A call through a place relative to the stack pointer.
@@ -114,10 +123,12 @@ impl Refusal {
             Self::Part => "part",
             Self::NoCode => "no_code",
             Self::TooShort(_) => "too_short",
+            Self::Overlapped(_) => "overlapped",
             Self::Unknown(_) => "unknown_instruction",
             Self::JumpedInto { .. } => "jumped_into",
-            Self::PointedInto { .. } => "pointed_into",
-            Self::Loop(_) => "loop",
+            Self::PointedInto { .. } | Self::NamedInto { .. } => "pointed_into",
+            Self::Loop(_) | Self::LoopByTable(_) => "loop",
+            Self::Trap(_) => "trap",
             Self::ShortCall => "short_call",
             Self::StackCall => "stack_call",
             Self::Transaction => "transaction",
@@ -133,6 +144,9 @@ impl fmt::Display for Refusal {
             Self::Part => formatter.write_str("it is a part that was split off a function"),
             Self::NoCode => formatter.write_str("it lies outside of the file's code"),
             Self::TooShort(size) => write!(formatter, "it has {size} bytes, and the jump needs {JUMP_BYTES}"),
+            Self::Overlapped(address) => {
+                write!(formatter, "another function begins at {address:#x}, inside its first instructions")
+            }
             Self::Unknown(address) => write!(formatter, "the instruction at {address:#x} is not known"),
             Self::JumpedInto { from, to } => {
                 write!(formatter, "a jump at {from:#x} goes to {to:#x}, inside its first instructions")
@@ -142,6 +156,18 @@ impl fmt::Display for Refusal {
             }
             Self::Loop(from) => {
                 write!(formatter, "its first instruction is the head of a loop (jump at {from:#x})")
+            }
+            Self::NamedInto { from, to } => {
+                write!(
+                    formatter,
+                    "the instruction at {from:#x} takes the address {to:#x}, inside its first instructions"
+                )
+            }
+            Self::LoopByTable(place) => {
+                write!(formatter, "its first instruction is the head of a loop (the data at {place:#x} leads there)")
+            }
+            Self::Trap(address) => {
+                write!(formatter, "the instruction at {address:#x} traps, and a handler would see another address")
             }
             Self::ShortCall => formatter.write_str("it begins with a call that is too short for the jump"),
             Self::StackCall => formatter.write_str("it begins with a call through the stack"),
@@ -181,6 +207,9 @@ fn move_at(code: &Code, at: u64, (start, end): (u64, u64)) -> Result<Moved, Refu
         }
         decoder.decode_out(&mut instruction);
         if here >= end || decoder.ip() > limit {
+            if here < end && limit < end {
+                return Err(Refusal::Overlapped(limit));
+            }
             // Behind a short function there may be padding, which nobody needs.
             let is_padding = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
             if here < end || !is_padding || decoder.ip() > limit || goes_on {
@@ -190,6 +219,9 @@ fn move_at(code: &Code, at: u64, (start, end): (u64, u64)) -> Result<Moved, Refu
         }
         if instruction.is_invalid() {
             return Err(Refusal::Unknown(here));
+        }
+        if goes_on && traps(&instruction) {
+            return Err(Refusal::Trap(here));
         }
         if goes_on {
             let offset = usize::try_from(here - at).unwrap_or(0);
@@ -215,16 +247,36 @@ fn move_at(code: &Code, at: u64, (start, end): (u64, u64)) -> Result<Moved, Refu
     if let Some(pointer) = code.pointers_into(start + 1, behind).first() {
         return Err(Refusal::PointedInto { place: pointer.place, to: pointer.target });
     }
+    if let Some(named) = code.named_into(start + 1, behind).first() {
+        return Err(Refusal::NamedInto { from: named.place, to: named.target });
+    }
+    for lead in distance::leads(code, (start, end)) {
+        match lead.target {
+            target if target == start => return Err(Refusal::LoopByTable(lead.place)),
+            target if target < behind => {
+                return Err(Refusal::PointedInto { place: lead.place, to: target });
+            }
+            _ => {}
+        }
+    }
+    if let Some(place) = pointer::label_at_start(code.pointers_into(start, end), start) {
+        return Err(Refusal::LoopByTable(place));
+    }
     let length = usize::try_from(behind - at).unwrap_or(0);
     let original = bytes.get(..length).unwrap_or_default().to_vec();
     Ok(Moved { at, original, code: moving.code, fixups: moving.fixups, steps: moving.steps })
+}
+
+/// Whether it hands over to a handler, which may look where it happened.
+fn traps(instruction: &Instruction) -> bool {
+    let is_exception = instruction.flow_control() == FlowControl::Exception;
+    is_exception || instruction.flow_control() == FlowControl::Interrupt
 }
 
 /// Whether what follows is not reached from there.
 fn ends_flow(instruction: &Instruction) -> bool {
     match instruction.flow_control() {
         FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return => true,
-        FlowControl::Exception => instruction.mnemonic() != Mnemonic::Int3,
         _ => false,
     }
 }

@@ -10,6 +10,7 @@
 pub(crate) mod code;
 pub(crate) mod definition;
 pub(crate) mod desk;
+mod distance;
 pub(crate) mod entry;
 pub(crate) mod finder;
 pub(crate) mod harness;

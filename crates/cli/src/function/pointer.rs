@@ -1,9 +1,8 @@
 //! Addresses that a file's data holds: a table of jumps may lead to the middle of a function.
 //!
 //! In a file that can be loaded anywhere they are what the loader adds its base to (`R_X86_64_RELATIVE`, packed as
-//! `SHT_RELR` or not); in one with a fixed address any word of its data can be one. Tables of distances, which most
-//! compilers write for a `switch`, are not seen: those lead behind the test of the switch's value, which is longer than
-//! the jump that we write.
+//! `SHT_RELR` or not); in one with a fixed address any word of its data can be one. Tables of distances
+//! are another matter (`distance.rs`).
 
 use std::fs::File;
 use std::io;
@@ -22,9 +21,40 @@ pub(crate) struct Pointer {
     pub(crate) place: u64,
 }
 
+/// The sections of a file that are data, each with its address.
+pub(crate) fn sections(path: &Path) -> io::Result<Vec<(u64, Vec<u8>)>> {
+    let cache = ReadCache::new(File::open(path)?);
+    let elf = ElfFile::<FileHeader64<Endianness>, _>::parse(&cache).map_err(invalid)?;
+    let data = elf.sections().filter(|section| is_data(section.flags()));
+    let mut found: Vec<(u64, Vec<u8>)> =
+        data.filter_map(|section| Some((section.address(), section.data().ok()?.to_vec()))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn is_data(flags: SectionFlags) -> bool {
+    let SectionFlags::Elf { sh_flags, .. } = flags else { return false };
+    sh_flags & SHF_ALLOC == SHF_ALLOC && sh_flags & SHF_EXECINSTR == Default::default()
+}
+
+fn invalid(error: object::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+/// Where pointers to the start of a function stand in one table with pointers into it: that is no list of functions but one of
+/// the labels to which it jumps. `pointers`: all that lead to it, from its start on.
+pub(crate) fn label_at_start(pointers: &[Pointer], start: u64) -> Option<u64> {
+    let mut by_place = pointers.to_vec();
+    by_place.sort_unstable_by_key(|pointer| pointer.place);
+    let tables = by_place.chunk_by(|one, next| next.place - one.place <= 8);
+    let at_start = |table: &&[Pointer]| table.iter().any(|pointer| pointer.target == start);
+    let is_of_labels = |table: &&[Pointer]| table.iter().any(|pointer| pointer.target != start);
+    let mut tables = tables.filter(at_start).filter(is_of_labels);
+    tables.find_map(|table| Some(table.iter().find(|pointer| pointer.target == start)?.place))
+}
+
 /// The pointers in a file to what `is_wanted`, in order of their targets.
 pub(crate) fn read(path: &Path, is_wanted: impl Fn(u64) -> bool) -> io::Result<Vec<Pointer>> {
-    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let cache = ReadCache::new(File::open(path)?);
     let elf = ElfFile::<FileHeader64<Endianness>, _>::parse(&cache).map_err(invalid)?;
     let mut found = Vec::new();
@@ -46,8 +76,7 @@ pub(crate) fn read(path: &Path, is_wanted: impl Fn(u64) -> bool) -> io::Result<V
     });
     let packed = packed.unwrap_or_default();
     for section in elf.sections() {
-        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
-        let is_data = sh_flags & SHF_ALLOC == SHF_ALLOC && sh_flags & SHF_EXECINSTR == Default::default();
+        let is_data = is_data(section.flags());
         let Ok(bytes) = section.data() else { continue };
         let start = section.address();
         if is_data && is_movable {

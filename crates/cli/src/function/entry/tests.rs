@@ -3,6 +3,7 @@
 use std::ptr;
 
 use super::*;
+use crate::function::module::Module;
 
 const BASE: u64 = 0x1000;
 
@@ -341,5 +342,150 @@ fn a_table_of_addresses_into_the_first_bytes() {
             matches!(refusal, Refusal::PointedInto { to, .. } if to == start + 2),
             "{flags:?}: {refusal:?}"
         );
+    }
+}
+
+/// Functions into which something leads, and some that only look so. Each name ends with the word of its refusal.
+const LED_INTO: &str = r#"
+    .macro function name
+    .globl \name
+    .type \name, @function
+    .p2align 4
+    \name:
+    .endm
+    .macro over name
+    .size \name, . - \name
+    .endm
+
+    # Another function takes the address of a label and jumps there.
+    function label_pointed_into
+    xorl %eax, %eax
+    .Llabel: addl $1, %eax
+    ret
+    over label_pointed_into
+    function jumper_ok
+    leaq .Llabel(%rip), %rdx
+    jmp *%rdx
+    over jumper_ok
+
+    # Distances from the table.
+    function switch_pointed_into
+    xorl %eax, %eax
+    .Lagain: addl $1, %eax
+    leaq .Ldistances(%rip), %rdx
+    movslq (%rdx, %rdi, 4), %rcx
+    addq %rdx, %rcx
+    jmp *%rcx
+    .Lbehind: ret
+    over switch_pointed_into
+
+    # Distances from the first label, which is the function itself.
+    function goto_loop
+    addl $1, %eax
+    incl %ecx
+    leaq .Lfrom_label(%rip), %rdx
+    leaq goto_loop(%rip), %rsi
+    movslq (%rdx, %rdi, 4), %rcx
+    addq %rsi, %rcx
+    jmp *%rcx
+    .Llast: ret
+    over goto_loop
+
+    # Addresses of labels, of which the first is the function itself.
+    function labels_loop
+    addl $1, %eax
+    leaq .Llabels(%rip), %rdx
+    jmp *(%rdx, %rdi, 8)
+    .Lend: ret
+    over labels_loop
+
+    # A switch as compilers write it: it leads behind its test.
+    function switch_ok
+    cmpl $1, %edi
+    ja .Lcase_two
+    leaq .Lcases(%rip), %rdx
+    movslq (%rdx, %rdi, 4), %rcx
+    addq %rdx, %rcx
+    jmp *%rcx
+    .Lcase_one: movl $1, %eax
+    .Lcase_two: ret
+    over switch_ok
+
+    # It hands itself on, and jumps to what it was given.
+    function callback_ok
+    leaq callback_ok(%rip), %rdi
+    leaq .Lnumbers(%rip), %rax
+    jmp *%rsi
+    over callback_ok
+    # A method, beside others in a table.
+    function method_ok
+    movl $7, %eax
+    ret
+    over method_ok
+
+    function ud2_trap
+    ud2
+    movl $7, %eax
+    ret
+    over ud2_trap
+    function int3_trap
+    int3
+    movl $7, %eax
+    ret
+    over int3_trap
+
+    # Another way in, behind the first instruction.
+    function late_overlapped
+    xorl %edi, %edi
+    .globl inner
+    .type inner, @function
+    inner: leal 5(%rdi), %eax
+    ret
+    over late_overlapped
+
+    function main
+    xorl %eax, %eax
+    ret
+    over main
+    .section .rodata
+    .p2align 3
+    .Ldistances: .long .Lbehind - .Ldistances, .Lagain - .Ldistances
+    .long 0x7fffffff
+    .Lfrom_label: .long goto_loop - goto_loop, .Llast - goto_loop
+    .long 0x7fffffff
+    .Lcases: .long .Lcase_one - .Lcases, .Lcase_two - .Lcases
+    .long 0x7fffffff
+    .Lnumbers: .quad 0
+    .section .data.rel.ro, "aw"
+    .p2align 3
+    .Llabels: .quad labels_loop, .Lend
+    .quad 0
+    .Ltable: .quad method_ok, callback_ok, switch_ok
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+#[test]
+fn labels_that_code_and_tables_of_distances_lead_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("led.s");
+    std::fs::write(&source, LED_INTO).unwrap();
+    for flag in ["-pie", "-no-pie"] {
+        let program = folder.path().join("led");
+        let built =
+            std::process::Command::new("gcc").arg(flag).arg("-o").arg(&program).arg(&source).output();
+        let Ok(built) = built else { return };
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let module = Module::read(&program).unwrap();
+        let mut seen = 0;
+        for function in &module.list.functions {
+            let words = ["pointed_into", "loop", "trap", "overlapped", "ok"];
+            let Some(expected) = words.iter().find(|word| function.name.ends_with(&format!("_{word}"))) else {
+                continue;
+            };
+            let word = module.entry(function).map_or_else(Refusal::word, |_| "ok");
+            assert_eq!(word, *expected, "{flag} {}: {:?}", function.name, module.entry(function));
+            seen += 1;
+        }
+        assert_eq!(seen, 11);
     }
 }
