@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use addr2line::gimli::{self, AttributeValue, Dwarf, Unit, UnitOffset};
+use typed_arena::Arena;
 
+use crate::cpp_name::CppNames;
 use crate::object_file::Slice;
 use crate::unit_table::{Entry, Place, Units};
 
@@ -12,6 +14,8 @@ use crate::unit_table::{Entry, Place, Units};
 pub(crate) struct Identity {
     /// Its linkage name, or its plain one.
     pub(crate) system_name: String,
+    /// Its name for people, where it has a plain name and where it stands tells more; else empty.
+    pub(crate) name: String,
     /// Its source file, empty when unknown.
     pub(crate) file: String,
     /// The line on which it is declared, 0 when unknown.
@@ -27,9 +31,19 @@ pub(crate) struct Instances {
     pub(crate) inlined: Vec<Vec<(u64, u64)>>,
 }
 
-/// All functions that are described. What is damaged is left out; the second value says whether anything was.
-pub(crate) fn described(dwarf: &Dwarf<Slice<'_>>) -> (BTreeMap<Identity, Instances>, bool) {
-    let mut reader = Reader { dwarf, units: Units::new(dwarf), known: HashMap::new() };
+/// All functions that are described. What is damaged is left out; the second value says whether anything was. `texts`: where
+/// names are made.
+pub(crate) fn described<'d>(
+    dwarf: &'d Dwarf<Slice<'_>>,
+    texts: &'d Arena<String>,
+) -> (BTreeMap<Identity, Instances>, bool) {
+    let mut reader = Reader {
+        dwarf,
+        units: Units::new(dwarf),
+        names: CppNames::new(texts),
+        classes: HashMap::new(),
+        known: HashMap::new(),
+    };
     let mut is_damaged = reader.units.is_damaged();
     let mut found: BTreeMap<Identity, Instances> = BTreeMap::new();
     for index in 0..reader.units.len() {
@@ -47,10 +61,29 @@ struct Instance {
 }
 
 /// What has code in a unit.
-fn instances<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>) -> gimli::Result<Vec<Instance>> {
-    let mut instances = Vec::new();
+#[derive(Default)]
+struct Outline {
+    instances: Vec<Instance>,
+    /// Functions of classes that do not say where they are written, each with its class.
+    members: Vec<(UnitOffset, UnitOffset)>,
+}
+
+fn outline<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>) -> gimli::Result<Outline> {
+    let mut outline = Outline::default();
+    // The entries around the present one, by depth: a class, or something else.
+    let mut around: Vec<Option<UnitOffset>> = Vec::new();
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
+        around.truncate(usize::try_from(entry.depth()).unwrap_or(0));
+        let class = around.last().copied().flatten();
+        let is_class = matches!(entry.tag(), gimli::DW_TAG_class_type | gimli::DW_TAG_structure_type);
+        around.push(is_class.then(|| entry.offset()));
+        if entry.tag() == gimli::DW_TAG_subprogram
+            && let Some(class) = class
+            && entry.attr(gimli::DW_AT_decl_line).is_none()
+        {
+            outline.members.push((entry.offset(), class));
+        }
         let is_inlined = match entry.tag() {
             gimli::DW_TAG_subprogram => false,
             gimli::DW_TAG_inlined_subroutine => true,
@@ -64,23 +97,30 @@ fn instances<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &Unit<Slice<'a>>) -> gimli::Res
             }
         }
         if !ranges.is_empty() {
-            instances.push(Instance { offset: entry.offset(), is_inlined, ranges });
+            outline.instances.push(Instance { offset: entry.offset(), is_inlined, ranges });
         }
     }
-    Ok(instances)
+    Ok(outline)
 }
 
 struct Reader<'d, 'a> {
     dwarf: &'d Dwarf<Slice<'a>>,
     units: Units<'d, 'a>,
+    names: CppNames<'d, 'a>,
+    /// By the offsets in the section of functions that do not say where they are written, as lambdas: their classes.
+    classes: HashMap<usize, Place>,
     /// What each abstract function is, by its offset in the section.
     known: HashMap<usize, Identity>,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'d, 'a> Reader<'d, 'a> {
     /// Reads one unit; `None`: it is damaged from some place on.
     fn read_unit(&mut self, index: usize, found: &mut BTreeMap<Identity, Instances>) -> Option<()> {
-        let instances = instances(self.dwarf, self.units.unit(index)?).ok()?;
+        let Outline { instances, members } = outline(self.dwarf, self.units.unit(index)?).ok()?;
+        for (function, class) in members {
+            let key = self.units.section_offset(Place { unit: index, offset: function })?;
+            self.classes.insert(key, Place { unit: index, offset: class });
+        }
         for Instance { offset, is_inlined, mut ranges } in instances {
             let place = Place { unit: index, offset };
             let Some(identity) = self.identity(place) else { continue };
@@ -124,7 +164,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn describe(&self, place: Place) -> Option<Identity> {
+    fn describe(&mut self, place: Place) -> Option<Identity> {
         let chain = self.units.chain(place);
         let first = |of: &dyn Fn(usize, &Entry<'a>) -> Option<String>| {
             chain.iter().find_map(|(place, entry)| of(place.unit, entry))
@@ -132,8 +172,24 @@ impl<'a> Reader<'_, 'a> {
         let linkage = first(&|unit, entry| self.units.linkage_name(unit, entry));
         let plain = || first(&|unit, entry| self.units.text(unit, entry, gimli::DW_AT_name));
         let written = chain.iter().find_map(|(place, entry)| self.written(place.unit, entry));
-        let (file, line) = written.unwrap_or_default();
-        Some(Identity { system_name: linkage.or_else(plain)?, file, line })
+        let (file, line) = written.or_else(|| self.written_with_class(&chain)).unwrap_or_default();
+        let is_plain = linkage.is_none();
+        let system_name = linkage.or_else(plain)?;
+        let name = if is_plain { self.full_name(place) } else { None };
+        Some(Identity { system_name, name: name.unwrap_or_default().to_owned(), file, line })
+    }
+
+    /// What a function of C++ without a linkage name is called.
+    fn full_name(&mut self, place: Place) -> Option<&'d str> {
+        let unit = self.units.unit(place.unit)?.header.debug_info_offset()?.0;
+        self.names.find(self.dwarf, unit, place.offset)
+    }
+
+    /// Where the class of a function is written.
+    fn written_with_class(&self, chain: &[(Place, Entry<'a>)]) -> Option<(String, u32)> {
+        let class = |(place, _): &(Place, _)| self.classes.get(&self.units.section_offset(*place)?);
+        let class = chain.iter().find_map(class)?;
+        self.written(class.unit, &self.units.entry(*class)?)
     }
 
     /// The file and line that an entry itself says.

@@ -77,7 +77,7 @@ fn list(path: &Path, build_id: &str, debug_dirs: &[PathBuf], is_whole: bool) -> 
         _ if !is_whole => {}
         Some(elf) => match DebugInfo::load(elf, supplementary.as_ref(), path, &store) {
             Ok(debug_info) => {
-                let (found, is_damaged) = described(debug_info.dwarf());
+                let (found, is_damaged) = described(debug_info.dwarf(), store.names());
                 known = found;
                 list.has_inlined = true;
                 if is_damaged {
@@ -145,7 +145,8 @@ fn functions(
                 if !is_placed {
                     function.inlined.extend(instances.inlined.iter().cloned());
                 }
-                if !function.system_names.contains(&identity.system_name) {
+                // A plain name of C++ that is not the whole name is no other name of what the symbol names.
+                if identity.name.is_empty() && !function.system_names.contains(&identity.system_name) {
                     // A clone's symbol has more in its name than the function.
                     let is_clone = function.system_names.iter().any(|name| {
                         name.strip_prefix(identity.system_name.as_str())
@@ -160,6 +161,7 @@ fn functions(
         }
         if !is_placed && (!instances.inlined.is_empty() || has_code(program, instances)) {
             others.push(ListedFunction {
+                name: identity.name.clone(),
                 system_names: vec![identity.system_name.clone()],
                 range: None,
                 file: identity.file.clone(),
@@ -174,7 +176,9 @@ fn functions(
         all.iter().map(|function| function.system_names.first().map_or("", String::as_str)).collect();
     let names = demangle_all(&names);
     for (function, name) in all.iter_mut().zip(names) {
-        function.name = name;
+        if function.name.is_empty() {
+            function.name = name;
+        }
     }
     merge_inlined(&mut all);
     all

@@ -109,7 +109,8 @@ impl<'a> SymbolTable<'a> {
             let Some(&Some(section_end)) = sections.get(section.0) else { continue };
             let Ok(name) = table.symbol_name(endian, symbol) else { continue };
             let name = without_version(name);
-            if name.is_empty() {
+            // Those of a compiler's plug-in say how a file was built.
+            if name.is_empty() || name.starts_with(b".annobin_") {
                 continue;
             }
             let start = symbol.st_value(endian);

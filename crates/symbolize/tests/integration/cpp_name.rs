@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use heaptally_symbolize::list_functions;
+
 use crate::build::{Workshop, frames_of, names, sized_symbols, symbolize, symbols_of};
 
 /// Functions that no other file can call, of all kinds of parameters and scopes.
@@ -159,4 +161,39 @@ fn names_that_double_are_left_out() {
     let name = found[0].last().unwrap();
     assert!(name.starts_with("(anonymous namespace)::deep"), "{}", name.get(..200).unwrap_or(name));
     assert!(name.len() < 1 << 14, "{} bytes", name.len());
+}
+
+/// A lambda says in no way of its own where it is written, and one that is inlined everywhere has no symbol.
+#[test]
+fn lambdas_are_listed_by_name_and_place() {
+    const LAMBDAS: &str = r#"
+int take(int n);
+int main(int argc, char **) {
+  auto one = [](int n) __attribute__((noinline, noclone)) { return take(n) + 1; };
+  auto two = [](int n) __attribute__((always_inline)) { return take(n) + 2; };
+  return one(argc) + two(argc);
+}
+__attribute__((noinline)) int take(int n) { return n; }
+"#;
+    let Some(workshop) = Workshop::with(&["g++"]) else { return };
+    let source = workshop.write("lambdas.cc", LAMBDAS);
+    workshop.run("g++", ["-g", "-O2", "-o", "lambdas", source.to_str().unwrap()]);
+    let list = list_functions(&workshop.path("lambdas"), "", &[]);
+    let lambdas = list.functions.iter().filter(|function| function.name.contains("operator()"));
+    let mut found: Vec<(&str, u32, bool, usize)> = lambdas
+        .map(|function| {
+            (function.name.as_str(), function.line, function.range.is_some(), function.inlined.len())
+        })
+        .collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            ("main::{lambda(int)#1}::operator()(int) const", 4, true, 0),
+            ("main::{lambda(int)}::operator()(int) const", 5, false, 1),
+        ]
+    );
+    // `operator()` alone is no other name of it.
+    let of_code = list.functions.iter().filter(|function| function.line == 4);
+    assert_eq!(of_code.flat_map(|function| &function.system_names).count(), 1);
 }
