@@ -413,6 +413,14 @@ mod tests {
             ),
             ("[[window]]\nname = 'w'\nat = 3.5e9\nin = true\n", &["h.toml:4:6: `in` is a function"]),
             ("[[window]]\nname = 'w'\nrestart = 'w'\n", &["h.toml:3:11: `restart` is true or false"]),
+            (
+                "[[window]]\nname = 'w'\nat = 'a .. b'\nin = 'f'\n",
+                &["h.toml:4:6: window `w` has both `at` and `in`", "keep one"],
+            ),
+            (
+                "[[window]]\nname = 'w'\nat = 'a .. b'\n[[window]]\nname = 'w'\nin = 'f'\n",
+                &["h.toml:4:1: window `w` is defined twice", "in one [[window]]"],
+            ),
             ("[[run.window]]\nname = 'w'\n", &["h.toml:1:1: `window` cannot be array of tables"]),
             ("[[run]]\nrepeat = 3\n", &["h.toml:1:3: unknown key", "run"]),
             ("[run]\nrepeat = 2020-01-01\n", &["h.toml:2:10: `repeat` cannot be"]),

@@ -10,6 +10,8 @@
 //! harness = "Bench::begin"
 //! ```
 
+use std::collections::BTreeSet;
+
 use toml_edit::{ArrayOfTables, Item};
 
 use super::document::{Entry, Given, given};
@@ -49,6 +51,7 @@ pub(super) fn entries(text: &str, tables: &ArrayOfTables) -> Result<Vec<Entry>, 
             place,
         }),
     };
+    let mut names = BTreeSet::new();
     for table in tables {
         let of_table = Place::of_span(text, table.span());
         let place_of = |item: &Item| item.span().map_or(of_table, |span| Place::of_span(text, Some(span)));
@@ -62,6 +65,10 @@ pub(super) fn entries(text: &str, tables: &ArrayOfTables) -> Result<Vec<Entry>, 
             let next = "name = \"…\" has letters, digits, `_` and `-`, and is not `operator`";
             fault(name_item.map_or(of_table, place_of), &what, next)
         })?;
+        if !names.insert(name) {
+            let what = format!("window {} is defined twice", quote(name));
+            return Err(fault(of_table, &what, "put all that is said of it in one [[window]]"));
+        }
         let mut is_defined = false;
         for (key, item) in table {
             let place = place_of(item);
@@ -84,7 +91,7 @@ pub(super) fn entries(text: &str, tables: &ArrayOfTables) -> Result<Vec<Entry>, 
                 }
             } else if key != NAME {
                 let keys = FUNCTIONS.iter().map(|(key, _)| *key).chain([RESTART.0, NAME]);
-                let next = match nearest(key, keys.collect::<std::collections::BTreeSet<_>>()) {
+                let next = match nearest(key, keys.collect::<BTreeSet<_>>()) {
                     Some(near) => format!("the nearest is {near}"),
                     None => "there are name, at, in, pause, resume, restart and harness".to_owned(),
                 };
@@ -95,6 +102,10 @@ pub(super) fn entries(text: &str, tables: &ArrayOfTables) -> Result<Vec<Entry>, 
                     next,
                 ));
             }
+        }
+        if let (Some(_), Some(second)) = (table.get("at"), table.get("in")) {
+            let what = format!("window {} has both `at` and `in`", quote(name));
+            return Err(fault(place_of(second), &what, "keep one, or give the other a window of its own"));
         }
         if !is_defined {
             let what = format!("nothing says where window {} is", quote(name));

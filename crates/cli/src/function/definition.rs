@@ -212,6 +212,15 @@ impl Definitions {
                 self.restarts.len()
             ));
         }
+        let opens = |edge: &Edge| {
+            self.edges.iter().any(|other| other.role == Role::Begin && other.window == edge.window)
+        };
+        if let Some(edge) = self.edges.iter().filter(|edge| edge.role == Role::In).find(|edge| opens(edge)) {
+            return Err(format!(
+                "--window-in {}={}: --window-at defines a window of that name, too\ngive one of them another name",
+                edge.window, edge.text
+            ));
+        }
         for edge in self.edges.iter().filter(|edge| matches!(edge.role, Role::Pause | Role::Resume)) {
             let opens = |other: &Edge| other.role == Role::Begin && other.window == edge.window;
             if !self.edges.iter().any(opens) {
@@ -332,6 +341,14 @@ mod tests {
         let names: Vec<OsString> = definitions.restarts.iter().map(OsString::from).collect();
         assert!(definitions.check(&names).is_err_and(|error| error.contains("16 is the most")));
         assert!(WindowPause::parse_harness("a::run").is_err());
+    }
+
+    #[test]
+    fn a_window_is_of_one_kind() {
+        let mut definitions = Definitions::default();
+        let at = WindowAt::parse("w=a..b").unwrap();
+        definitions.add([&at.begin, &at.end, &WindowIn::parse("w=d").unwrap().0]);
+        assert!(definitions.check(&[]).is_err_and(|error| error.contains("--window-in w=d: --window-at")));
     }
 
     #[test]
