@@ -84,6 +84,17 @@ pub(crate) fn examine(name: &OsStr) -> Result<Program, Failure> {
     ))
 }
 
+/// The program that the kernel loads for a script which names its interpreter; of another file, itself.
+pub(crate) fn behind_scripts(mut path: PathBuf) -> PathBuf {
+    for _ in 0..SCRIPT_LEVELS {
+        match script::open(&path).map(|(_, head)| script::kind(&head)) {
+            Ok(Kind::Script(interpreter)) if interpreter.is_file() => path = interpreter,
+            _ => break,
+        }
+    }
+    path
+}
+
 /// The kernel lets such a program be executed, but marks it as one that nobody may look into: not even its own recorder.
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::recorder(format!(

@@ -23,7 +23,7 @@ use crate::terminal;
 /// Lists the functions of a program, and what could be done at their entries.
 ///
 /// Each with its file and line, its size, how often it was inlined, whether a jump can stand at its entry, and whether
-/// it may be left by a tail call. With a PATTERN the libraries that the program needs are looked at too.
+/// it may be left by a tail call to what may allocate. Of a script its interpreter is looked at, as it is recorded. With a PATTERN the libraries that the program needs are looked at too.
 #[derive(Args, Debug)]
 #[command(after_help = "Exit codes: 0 listed; 4 nothing fits, or a file cannot be read; 2 wrong usage.")]
 pub(crate) struct Symbols {
@@ -55,6 +55,7 @@ impl Symbols {
             );
             return Err(Failure::new(UNREADABLE, words).into());
         }
+        let path = program::behind_scripts(path);
         let mut paths = vec![path.clone()];
         if pattern.is_some() {
             paths.extend(needed_libraries(&path));

@@ -14,6 +14,11 @@ pub(super) const ROWS: &[Row] = &[
 fn program(bench: &Bench) {
     assert!(bench.output(&["symbols", &bench.demo()]).contains("heaptally_demo::parse"));
     bench.call(&["symbols", "no-such-program-anywhere"]).expect(4);
+    // Of a script the program is meant that runs it, as it is recorded.
+    let script = bench.sandbox.path("script");
+    std::fs::write(&script, format!("#!{}\n", bench.demo())).unwrap();
+    let script = script.to_str().unwrap();
+    assert!(bench.output(&["symbols", script]).contains("heaptally_demo::parse"));
 }
 
 fn pattern(bench: &Bench) {
