@@ -13,11 +13,12 @@ use heaptally_segment::read::{self, Answer, Request};
 use heaptally_symbolize::{FunctionList, ListedFunction, list_functions, list_named};
 
 use super::definition::{Definitions, Edge, Role};
-use super::entry::{Moved, Refusal};
+use super::entry::Moved;
 use super::module::Module;
 use super::near::nearest;
 use super::pattern::{Pattern, instance_of, names};
 use super::plan::{by_turns, new_plan};
+use super::refusal::Refusal;
 use crate::harness::google_benchmark::misses_copy;
 use crate::message::{quote, quote_bytes};
 
