@@ -6,6 +6,7 @@
 // the lambda    1 allocation
 // recursive     4 levels with 1 allocation each: one entry a round
 // outer, inner  outer allocates 1, inner below it 2; inner alone 2 more
+// own::qsort    1 allocation; the C library has a function of that name
 // inlined       1 allocation a call, and no code of its own
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,9 @@ APART void outer() {
   inner();
   use(nullptr);
 }
+namespace own {
+APART void qsort() { allocate(1); use(nullptr); }
+}
 __attribute__((always_inline)) inline void inlined() { allocate(1); }
 
 int main() {
@@ -77,6 +81,7 @@ int main() {
     sum += recursive(4);
     outer();
     inner();
+    own::qsort();
     inlined();
   }
   printf("%d\n", sum);

@@ -71,13 +71,58 @@ fn clones_beside_the_plain_function() {
     for pattern in ["w=enlarge", "w=re:^enlarge$", "w=enlarge*"] {
         let Some(outcome) = rounds("function_clones.c", 10, &["--window-in", pattern]) else { return };
         check(&outcome, "w", 20, 60);
+        // Each ends with a jump to a function that allocates nothing, but might.
+        let warnings = outcome.report().warnings().join("\n");
+        assert!(warnings.contains("may be left by a jump to another function (a tail call)"), "{warnings}");
     }
-    let Some(outcome) = rounds("function_clones.c", 10, &["--window-at", "w=enlarge..outside"]) else { return };
+    let Some(outcome) = rounds("function_clones.c", 10, &["--window-at", "w=enlarge..outside"]) else {
+        return;
+    };
     check(&outcome, "w", 20, 50);
     let Some(outcome) = rounds("function_clones.c", 10, &["--window-in", "w=enlarge.constprop.0"]) else {
         return;
     };
     check(&outcome, "w", 10, 20);
+}
+
+/// Functions of one name that are written at different places are different functions.
+#[test]
+fn functions_of_one_name_in_two_files() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "function_twins.c", "other.o", &["-O2", "-c", "-DOTHER"]);
+    program::build(&scratch, "function_twins.c", "twins", &["-O2", "other.o"]);
+    let run = |options: &[&str]| Run::new(&scratch, ["./twins", "10"]).options(options.iter().copied()).run();
+    for options in [&["--window-in", "w=prepare"], &["--window-at", "w=prepare..second"]] {
+        let outcome = run(options);
+        assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+        for words in ["2 functions (`prepare at ", "function_twins.c:100`, ", "function_twins.c:200`) of "] {
+            assert!(outcome.stderr.contains(words), "stderr:\n{}", outcome.stderr);
+        }
+    }
+    for (line, calls) in [(100, 20), (200, 30)] {
+        check(&run(&["--window-in", &format!("w=function_twins.c:{line}")]), "w", 10, calls);
+    }
+    check(&run(&["--window-in", "w=re:^prepare$"]), "w", 20, 50);
+}
+
+/// A library's function is not taken where the program has one that may be meant.
+#[test]
+fn a_name_that_is_the_last_part_of_one_of_the_program() {
+    if !tool::have(&["g++"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "function_kinds.cpp", "kinds", &["-O2"]);
+    let outcome = Run::new(&scratch, ["./kinds"]).options(["--window-in", "w=qsort"]).run();
+    assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+    for words in ["`qsort` is a function of `", "and the program has `own::qsort()`: name that one whole"] {
+        assert!(outcome.stderr.contains(words), "stderr:\n{}", outcome.stderr);
+    }
+    let outcome = Run::new(&scratch, ["./kinds"]).options(["--window-in", "w=own::qsort"]).run();
+    check(&outcome, "w", 10, 10);
 }
 
 /// An allocation whose stack does not reach the function may be beneath it all the same.

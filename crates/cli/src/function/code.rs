@@ -128,16 +128,15 @@ impl Code {
             .then(|| instruction.ip_rel_memory_address());
         let is_movable = self.is_movable;
         let instruction = *instruction;
-        let fixed = (0..instruction.op_count()).filter_map(move |operand| {
-            match instruction.op_kind(operand) {
+        let fixed =
+            (0..instruction.op_count()).filter_map(move |operand| match instruction.op_kind(operand) {
                 _ if is_movable => None,
                 OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
                     Some(instruction.immediate(operand))
                 }
                 OpKind::Memory if !is_relative => Some(instruction.memory_displacement64()),
                 _ => None,
-            }
-        });
+            });
         relative.into_iter().chain(fixed)
     }
 

@@ -1,6 +1,6 @@
 //! Which functions of which loaded modules are meant, and what is to be written at their entries.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,12 @@ use super::definition::{Definitions, Edge, Role};
 use super::entry::Moved;
 use super::module::Module;
 use super::near::nearest;
-use super::pattern::{Pattern, instance_of, names};
+use super::pattern::{Pattern, has_last_part};
 use super::plan::{by_turns, new_plan};
 use super::refusal::Refusal;
+use super::remark;
 use crate::harness::google_benchmark::misses_copy;
 use crate::message::{quote, quote_bytes};
-
-/// So many functions are named where several fit.
-const MOST_NAMED: usize = 8;
 
 /// Code: addresses (SVMA) from and to.
 pub(crate) type Ranges = Vec<(u64, u64)>;
@@ -66,6 +64,8 @@ pub(crate) struct Finder {
     modules: HashMap<PathBuf, Known>,
     /// In which module an edge's functions are, by area and edge.
     places: HashMap<(u32, usize), PathBuf>,
+    /// Functions of the program whose names end with an edge's, where none is called so, by area and edge.
+    of_last_part: HashMap<(u32, usize), Vec<String>>,
     /// Entries of module tables that were looked at.
     seen: HashMap<u32, Vec<u32>>,
     pub(crate) found: Vec<Found>,
@@ -103,35 +103,8 @@ struct Chosen {
     ranges: Ranges,
     /// What else is to be said of them.
     remarks: Vec<String>,
-}
-
-/// What is said of a function that has names which were not asked for: whoever calls it by these enters it, too.
-fn others(edge: &Edge, function: &ListedFunction) -> Option<String> {
-    if function.system_names.len() < 2 || function.range.is_none() {
-        return None;
-    }
-    let alone = |(name, system_name): (String, &String)| ListedFunction {
-        name,
-        system_names: vec![system_name.clone()],
-        ..function.clone()
-    };
-    let all = names(function).into_iter().zip(&function.system_names).map(alone);
-    let (asked, others): (Vec<_>, Vec<_>) =
-        all.partition(|alone| !edge.pattern.find(std::slice::from_ref(alone)).is_empty());
-    // Constructors and their like have several symbols and one name.
-    let asked: BTreeSet<String> =
-        asked.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
-    let others: BTreeSet<String> =
-        others.into_iter().map(|alone| instance_of(&alone.name).to_owned()).collect();
-    let others: Vec<String> = others.difference(&asked).map(quote).collect();
-    let more = if others.len() > MOST_NAMED { " …" } else { "" };
-    let named = others.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
-    (!others.is_empty() && !asked.is_empty()).then(|| {
-        format!(
-            "{} is also {named}{more} (equal code folded by the linker, or other names): these count, too",
-            quote(&edge.text)
-        )
-    })
+    /// There are some, and it is not known which is meant.
+    is_unclear: bool,
 }
 
 /// The name, in the file, of the function into which a copy was inlined.
@@ -140,18 +113,6 @@ fn around<'f>(functions: &'f [ListedFunction], copy: &Ranges) -> Option<&'f str>
     let holds =
         |function: &&ListedFunction| function.range.is_some_and(|(from, to)| (from..to).contains(start));
     functions.iter().find(holds)?.system_names.first().map(String::as_str)
-}
-
-/// The names of functions, where they are not all the same.
-fn several(functions: &[ListedFunction]) -> Option<String> {
-    let mut different: Vec<String> =
-        functions.iter().flat_map(|function| names(function).into_iter().next()).collect();
-    // The instances of a generic function are one, whatever their parameters; overloads are not.
-    different.sort_by(|one, other| instance_of(one).cmp(instance_of(other)));
-    different.dedup_by(|one, other| instance_of(one) == instance_of(other));
-    let named: Vec<String> = different.iter().take(MOST_NAMED).map(quote).collect();
-    let more = if different.len() > MOST_NAMED { " …" } else { "" };
-    (different.len() > 1).then(|| format!("{} functions ({}{more})", different.len(), named.join(", ")))
 }
 
 impl Finder {
@@ -169,6 +130,7 @@ impl Finder {
             library: library.to_owned(),
             modules: HashMap::new(),
             places: HashMap::new(),
+            of_last_part: HashMap::new(),
             seen: HashMap::new(),
             found,
             harness: BTreeMap::new(),
@@ -223,8 +185,23 @@ impl Finder {
                 continue;
             }
             // What was inlined everywhere is named by debug information alone, which takes long to read: in the program.
-            let chosen = self.choose(&edge, index, path, number == 0);
+            let is_program = number == 0;
+            if !is_program && self.is_meant_of_program((area, index), &edge, path) {
+                continue;
+            }
+            let chosen = self.choose(&edge, index, path, is_program);
+            if chosen.is_unclear {
+                // Nor is another module's function.
+                self.places.insert((area, index), path.to_owned());
+                continue;
+            }
             if chosen.entries.is_empty() {
+                if is_program && let Pattern::Name(name) = &edge.pattern {
+                    let functions = &self.known(path, false).list.functions;
+                    let named = functions.iter().filter(|function| has_last_part(function, name));
+                    let named = named.map(|function| function.name.clone()).collect();
+                    self.of_last_part.insert((area, index), named);
+                }
                 continue;
             }
             self.places.insert((area, index), path.to_owned());
@@ -285,6 +262,29 @@ impl Finder {
         }
     }
 
+    /// Whether a library's function fits an edge's name, and the program has others of which that is the last part: then
+    /// nobody can know which is meant, and that is told.
+    fn is_meant_of_program(&mut self, key: (u32, usize), edge: &Edge, path: &Path) -> bool {
+        let Some(own) = self.of_last_part.get(&key).filter(|own| !own.is_empty()).cloned() else {
+            return false;
+        };
+        if edge.pattern.find(&self.known(path, false).list.functions).is_empty() {
+            return false;
+        }
+        let text = quote(&edge.text);
+        self.problem(
+            key.1,
+            format!(
+                "{text} is a function of {}, and the program has {}: name that one whole, or the library's by \
+                 re:^{}$",
+                quote(path),
+                remark::list(&own),
+                regex::escape(&edge.text)
+            ),
+        );
+        true
+    }
+
     /// An edge's functions in a module.
     fn choose(&mut self, edge: &Edge, index: usize, path: &Path, is_program: bool) -> Chosen {
         let known = self.known(path, matches!(edge.pattern, Pattern::Line(..)));
@@ -294,8 +294,9 @@ impl Finder {
             Role::Loop(step) => Some(step),
             _ => None,
         };
+        let is_unclear = edge.pattern.is_one() && remark::has_twins(&known.list.functions, &found);
         let needs_inlined = is_in && (is_program || !found.is_empty()) || step.is_some() && !found.is_empty();
-        if needs_inlined && !known.is_whole {
+        if (needs_inlined || is_unclear) && !known.is_whole {
             *known = Known::read(path, true);
             found = edge.pattern.find(&known.list.functions);
         }
@@ -305,14 +306,14 @@ impl Finder {
         let functions: Vec<ListedFunction> =
             found.iter().filter_map(|index| known.list.functions.get(*index).cloned()).collect();
         if edge.pattern.is_one()
-            && let Some(several) = several(&functions)
+            && let Some(several) = remark::several(&functions)
         {
             let (path, text) = (quote(path), quote(&edge.text));
             self.problem(
                 index,
-                format!("{several} of {path} fit {text}; name one of them whole, or all by re:REGEX"),
+                format!("{several} of {path} fit {text}; name one of them whole or by FILE:LINE, or all by re:REGEX"),
             );
-            return Chosen::default();
+            return Chosen { is_unclear: true, ..Chosen::default() };
         }
         if known.module.is_none() {
             known.module = Module::of_list(path, known.list.clone()).ok();
@@ -324,17 +325,15 @@ impl Finder {
         let entries: Vec<(String, Result<Moved, Refusal>)> =
             functions.iter().map(|function| (function.name.clone(), module.entry(function))).collect();
         let mut remarks: Vec<String> =
-            functions.iter().filter_map(|function| others(edge, function)).collect();
+            functions.iter().filter_map(|function| remark::others(edge, function)).collect();
+        if edge.role == Role::In {
+            remarks.extend(remark::tail_calls(module, &functions));
+        }
         for function in functions.iter().filter(|function| function.is_indirect) {
             let chosen = module.implementations(function);
             if !chosen.is_empty() {
-                let more = if chosen.len() > MOST_NAMED { " …" } else { "" };
-                let chosen: Vec<String> = chosen.iter().take(MOST_NAMED).map(quote).collect();
-                remarks.push(format!(
-                    "{} chooses one of {}{more}: name these",
-                    quote(&function.name),
-                    chosen.join(", ")
-                ));
+                let (name, chosen) = (quote(&function.name), remark::list(&chosen));
+                remarks.push(format!("{name} chooses one of {chosen}: name these"));
             }
         }
         let has_inlined = known.list.has_inlined;
@@ -357,7 +356,7 @@ impl Finder {
             found.inlined += missed;
             found.is_inlined_unknown |= is_in && !has_inlined;
         }
-        Chosen { entries, own, ranges, remarks }
+        Chosen { entries, own, ranges, remarks, is_unclear: false }
     }
 
     fn refused(&mut self, index: usize, function: &str, why: Refusal) {

@@ -22,3 +22,4 @@ pub(crate) mod pattern;
 mod plan;
 mod pointer;
 mod refusal;
+mod remark;

@@ -29,7 +29,10 @@ where
         let lower = name.as_ref().to_lowercase();
         let last = lower.rsplit("::").next().unwrap_or(&lower);
         let last = last.split(['(', '<']).next().unwrap_or(last);
-        let likeness = if wanted.len() >= 3 && lower.contains(&wanted) {
+        let likeness = if wanted_last == last && !wanted.is_empty() {
+            // The whole name, but for its path.
+            2.0 + 1.0 / (lower.len() as f64)
+        } else if wanted.len() >= 3 && lower.contains(&wanted) {
             1.0 + 1.0 / (lower.len() as f64)
         } else {
             strsim::jaro_winkler(&wanted, &lower)

@@ -1,6 +1,6 @@
 //! What came of windows at functions, for the report and for the exit code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use heaptally_profile::model::INCOMPLETE;
 use heaptally_segment::layout::{
@@ -12,7 +12,7 @@ use super::definition::Role;
 use super::finder::Finder;
 use crate::exit::Failure;
 use crate::harness::google_benchmark::{self, Step};
-use crate::message::quote;
+use crate::message::{quote, quote_bytes};
 
 /// What is to be said.
 #[derive(Debug, Default)]
@@ -31,17 +31,23 @@ struct Use {
     applied: usize,
     hits: u64,
     problems: BTreeMap<String, usize>,
+    /// Of which libraries they are.
+    libraries: BTreeSet<String>,
 }
 
 /// Looks at what the recorders did with the plans.
 pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
     let edges = &finder.definitions().edges;
     let mut uses: Vec<Use> = edges.iter().map(|_| Use::default()).collect();
-    for plan in snapshot.areas.iter().flat_map(|area| &area.plans) {
+    let plans = snapshot.areas.iter().flat_map(|area| area.plans.iter().map(move |plan| (area, plan)));
+    for (area, plan) in plans {
         let Some(planned) = finder.planned.get(&(plan.path.clone(), plan.at)) else { continue };
         for index in &planned.edges {
             let Some(used) = uses.get_mut(*index) else { continue };
             used.hits = used.hits.saturating_add(plan.hits);
+            if plan.path != area.image_path {
+                used.libraries.insert(quote_bytes(&plan.path));
+            }
             match problem(plan.state) {
                 None => used.applied += 1,
                 Some(why) => {
@@ -69,7 +75,8 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
                 problems.push(format!("near it: {}", near.join(", ")));
             }
         } else if used.applied > 0 && used.hits == 0 {
-            problems.push(format!("{text} was never called"));
+            let of = used.libraries.iter().map(|library| format!(" of {library}")).collect::<Vec<_>>();
+            problems.push(format!("{text}{} was never called", of.join(" and")));
         }
         let window = quote(&edge.window);
         let is_in = edge.role == Role::In;

@@ -142,6 +142,15 @@ pub(crate) fn names(function: &ListedFunction) -> Vec<String> {
     names
 }
 
+/// Whether a name without a path is the last part of one of a function's (`gen` of `r::gen`).
+pub(crate) fn has_last_part(function: &ListedFunction, name: &str) -> bool {
+    let is_it = |own: &String| {
+        let plain = without_generics(without_parameters(own));
+        plain.strip_suffix(name).is_some_and(|path| path.ends_with("::"))
+    };
+    !name.contains(':') && names(function).iter().any(is_it)
+}
+
 /// Whether it is a part of a function that is not entered by a call.
 pub(crate) fn is_part(function: &ListedFunction) -> bool {
     !function.system_names.is_empty()

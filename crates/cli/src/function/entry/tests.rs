@@ -471,15 +471,15 @@ fn labels_that_code_and_tables_of_distances_lead_to() {
     std::fs::write(&source, LED_INTO).unwrap();
     for flag in ["-pie", "-no-pie"] {
         let program = folder.path().join("led");
-        let built =
-            std::process::Command::new("gcc").arg(flag).arg("-o").arg(&program).arg(&source).output();
+        let built = std::process::Command::new("gcc").arg(flag).arg("-o").arg(&program).arg(&source).output();
         let Ok(built) = built else { return };
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let module = Module::read(&program).unwrap();
         let mut seen = 0;
         for function in &module.list.functions {
             let words = ["pointed_into", "loop", "trap", "overlapped", "ok"];
-            let Some(expected) = words.iter().find(|word| function.name.ends_with(&format!("_{word}"))) else {
+            let Some(expected) = words.iter().find(|word| function.name.ends_with(&format!("_{word}")))
+            else {
                 continue;
             };
             let word = module.entry(function).map_or_else(Refusal::word, |_| "ok");
