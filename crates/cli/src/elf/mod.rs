@@ -12,10 +12,11 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 use allocator::{Names, allocator, is_asked_for};
 use managed_heap::Runtime;
 
-use crate::harness::google_benchmark;
-
 pub(crate) mod allocator;
 pub(crate) mod managed_heap;
+
+/// `benchmark::State::StartKeepRunning()`: what has it is, or uses, Google Benchmark.
+pub(crate) const GOOGLE_BENCHMARK_BEGIN: &str = "_ZN9benchmark5State16StartKeepRunningEv";
 
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
 const SANITIZERS: [(&str, &str, &[u8]); 5] = [
@@ -148,7 +149,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         }
         found.managed_heap = found.managed_heap.or_else(|| managed_heap::by_function(name));
         found.has_rust_allocator |= is_rust_alloc(name);
-        if name == google_benchmark::BEGIN.as_bytes() && found.google_benchmark != Some(Origin::Here) {
+        if name == GOOGLE_BENCHMARK_BEGIN.as_bytes() && found.google_benchmark != Some(Origin::Here) {
             let origin = if symbol.is_definition() { Origin::Here } else { Origin::Library };
             found.google_benchmark = Some(origin);
         }

@@ -12,7 +12,7 @@ use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 use crate::doctor::image::{Elf, Image, definition, has_text};
 use crate::doctor::needed_libraries;
-use crate::elf::Origin;
+use crate::elf::{GOOGLE_BENCHMARK_BEGIN, Origin};
 use crate::function::definition::{Edge, Role};
 use crate::function::pattern::Pattern;
 use crate::program::Program;
@@ -21,8 +21,6 @@ use crate::program::Program;
 const WINDOW: &str = "google-benchmark";
 /// In the text of its help, in every version.
 const HELP: &[u8] = b"[--benchmark_list_tests=";
-/// The function without which there are no loops.
-pub(crate) const BEGIN: &str = "_ZN9benchmark5State16StartKeepRunningEv";
 
 /// The function that the runner names a benchmark by before it runs.
 const NAME: &str = "_ZNK9benchmark13BenchmarkName3strB5cxx11Ev";
@@ -83,7 +81,7 @@ impl fmt::Display for Step {
 pub(crate) fn edges() -> Vec<Edge> {
     const FUNCTIONS: [(Step, &str, &str); 6] = [
         (Step::Name, "benchmark::BenchmarkName::str() const", "_ZNK9benchmark13BenchmarkName3strB5cxx11Ev"),
-        (Step::Begin, "benchmark::State::StartKeepRunning()", BEGIN),
+        (Step::Begin, "benchmark::State::StartKeepRunning()", GOOGLE_BENCHMARK_BEGIN),
         (Step::End, "benchmark::State::FinishKeepRunning()", "_ZN9benchmark5State17FinishKeepRunningEv"),
         (Step::Pause, "benchmark::State::PauseTiming()", "_ZN9benchmark5State11PauseTimingEv"),
         (Step::Resume, "benchmark::State::ResumeTiming()", "_ZN9benchmark5State12ResumeTimingEv"),
@@ -130,7 +128,8 @@ fn has_help(program: &Path) -> bool {
 fn calls_itself(program: &Path) -> bool {
     needed_libraries(program).iter().filter_map(|path| Image::open(path).ok()).any(|image| {
         image.elf().is_some_and(|elf| {
-            definition(&elf, BEGIN.as_bytes()).is_some() && !is_relocated(&elf, NAME.as_bytes())
+            definition(&elf, GOOGLE_BENCHMARK_BEGIN.as_bytes()).is_some()
+                && !is_relocated(&elf, NAME.as_bytes())
         })
     })
 }

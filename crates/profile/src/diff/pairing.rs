@@ -31,16 +31,9 @@ use super::candidate::{self, candidates};
 use super::key::Key;
 use super::rate::{difference, iterations};
 use super::stack::{Entry, Group, Reader, Shape};
-use super::sum;
 use super::{How, Pair};
 use crate::model::{Counts, Profile};
 use crate::view::WindowView;
-
-/// Allocations and bytes.
-pub(super) type Amounts = [u128; 2];
-
-/// Of so many stacks on a side sums are looked at.
-const MOST_BY_SUMS: usize = 1 << 10;
 
 /// A window on both sides.
 #[derive(Clone, Copy)]
@@ -51,9 +44,9 @@ pub(super) struct Sides<'a, 'p> {
 }
 
 /// A pair that is being made: groups of either side by their index.
-struct Made {
-    groups: [Vec<usize>; 2],
-    how: How,
+pub(super) struct Made {
+    pub(super) groups: [Vec<usize>; 2],
+    pub(super) how: How,
 }
 
 /// Pairs all rows of a window. Each row is in exactly one pair; a pair of one side only has no rows on the other.
@@ -206,12 +199,12 @@ fn equal_run(
     }
 }
 
-struct Matcher<'a, 'p> {
-    sides: Sides<'a, 'p>,
-    groups: &'a [Vec<Group>; 2],
+pub(super) struct Matcher<'a, 'p> {
+    pub(super) sides: Sides<'a, 'p>,
+    pub(super) groups: &'a [Vec<Group>; 2],
     /// Of the groups that were looked at.
     shapes: [Vec<Option<Rc<Shape>>>; 2],
-    budget: Budget,
+    pub(super) budget: Budget,
 }
 
 impl<'a, 'p> Matcher<'a, 'p> {
@@ -220,7 +213,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
         Self { sides, groups, shapes, budget: Budget::new() }
     }
 
-    fn shape(&mut self, side: usize, group: usize) -> Rc<Shape> {
+    pub(super) fn shape(&mut self, side: usize, group: usize) -> Rc<Shape> {
         let Self { sides, groups, shapes, .. } = self;
         let made = || match groups[side].get(group) {
             Some(group) => Rc::new(sides.readers[side].shape(sides.views[side], group)),
@@ -233,7 +226,7 @@ impl<'a, 'p> Matcher<'a, 'p> {
     }
 
     /// Allocations, and bytes, of some groups of one side.
-    fn counts(&self, side: usize, groups: &[usize]) -> Counts {
+    pub(super) fn counts(&self, side: usize, groups: &[usize]) -> Counts {
         let mut sum = Counts::default();
         groups.iter().filter_map(|&at| self.groups[side].get(at)).for_each(|group| sum.add(&group.counts));
         sum
@@ -330,74 +323,6 @@ impl<'a, 'p> Matcher<'a, 'p> {
             made.append(&mut of_place);
         }
         take_out(left, &paired);
-    }
-
-    /// Stacks without source that are the same but for addresses, with those of the other side, with source, that have their
-    /// sum and can be them.
-    fn by_sums(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
-        let keys = self.sides.readers[0].keys;
-        for poor in [0, 1] {
-            let rich = 1 - poor;
-            let mut families: BTreeMap<Vec<Key>, Vec<usize>> = BTreeMap::new();
-            for &group in &left[poor] {
-                let shape = self.shape(poor, group);
-                if shape.user.first().is_some_and(|site| !site.has_source) {
-                    families.entry(self.groups[poor][group].keys.to_vec()).or_default().push(group);
-                }
-            }
-            let of_rich: Vec<(usize, Rc<Shape>)> =
-                left[rich].iter().map(|&group| (group, self.shape(rich, group))).collect();
-            let mut of_rich: Vec<(usize, Rc<Shape>)> = of_rich
-                .into_iter()
-                .filter(|(_, shape)| shape.user.first().is_some_and(|site| site.has_source))
-                .collect();
-            if of_rich.len() > MOST_BY_SUMS || families.len() > MOST_BY_SUMS {
-                continue;
-            }
-            let mut families: Vec<Vec<usize>> = families.into_values().collect();
-            let mut taken: [BTreeSet<usize>; 2] = Default::default();
-            // What one family takes may leave another one choice only.
-            loop {
-                let before = families.len();
-                families.retain(|family| {
-                    let Some(&first) = family.first() else { return false };
-                    let shape = self.shape(poor, first);
-                    let fitting: Vec<usize> = (0..of_rich.len())
-                        .filter(|&at| {
-                            let other = &of_rich[at].1;
-                            let (a, b) = if shape.user_order(other).is_le() {
-                                (&*shape, &**other)
-                            } else {
-                                (&**other, &*shape)
-                            };
-                            fit(keys, a, b, &mut self.budget)
-                                .is_some_and(|fit| !fit.site_renamed && !fit.sites_hidden)
-                        })
-                        .collect();
-                    let amounts = |side: usize, groups: &[usize]| {
-                        let counts = self.counts(side, groups);
-                        sum::amounts(counts.allocations, counts.bytes, self.sides.views[1 - side])
-                    };
-                    let parts: Vec<Amounts> =
-                        fitting.iter().map(|&at| amounts(rich, &[of_rich[at].0])).collect();
-                    let Some(choice) = sum::only_choice(&parts, amounts(poor, family)) else { return true };
-                    let mut chosen: Vec<usize> = choice.into_iter().map(|at| fitting[at]).collect();
-                    let mut groups = [Vec::new(), Vec::new()];
-                    groups[poor].clone_from(family);
-                    while let Some(at) = chosen.pop() {
-                        groups[rich].push(of_rich.remove(at).0);
-                    }
-                    groups[rich].sort_unstable();
-                    taken.iter_mut().zip(&groups).for_each(|(taken, groups)| taken.extend(groups));
-                    made.push(Made { groups, how: How::Inlining });
-                    false
-                });
-                if families.len() == before {
-                    break;
-                }
-            }
-            take_out(left, &taken);
-        }
     }
 
     /// Aligns groups; returns those that are paired.
@@ -586,7 +511,7 @@ fn of_both<P: Ord>(places: Places<P>, left: &mut [Vec<usize>; 2]) -> Vec<[Vec<us
     both.into_iter().map(|(_, groups)| groups).collect()
 }
 
-fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
+pub(super) fn take_out(left: &mut [Vec<usize>; 2], paired: &[BTreeSet<usize>; 2]) {
     for (left, paired) in left.iter_mut().zip(paired) {
         left.retain(|group| !paired.contains(group));
     }

@@ -12,8 +12,22 @@
 //! say which is which. But what is unchanged has the same allocations and bytes in all: if exactly one choice of the other
 //! side's stacks has that sum, it is the one.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::How;
+use super::alignment::fit;
+use super::key::Key;
+use super::pairing::{Made, Matcher, take_out};
 use super::rate::iterations;
-use super::{WindowView, pairing::Amounts};
+use super::stack::Shape;
+use crate::view::WindowView;
+
+/// Allocations and bytes.
+type Amounts = [u128; 2];
+
+/// Of so many stacks on a side sums are looked at.
+const MOST_STACKS: usize = 1 << 10;
 
 /// Among so many stacks a sum is looked for.
 const MOST: usize = 24;
@@ -21,13 +35,13 @@ const MOST: usize = 24;
 const TRIES: usize = 1 << 16;
 
 /// Allocations and bytes of a side, in units of both sides' iterations.
-pub(super) fn amounts(allocations: u64, bytes: u64, other: &WindowView<'_>) -> Amounts {
+fn amounts_of(allocations: u64, bytes: u64, other: &WindowView<'_>) -> Amounts {
     let others = u128::from(iterations(other.window));
     [allocations, bytes].map(|count| u128::from(count) * others)
 }
 
 /// The only choice of `parts` whose sum is `whole`: their indices. `None`: there is none, or several, or too many to try.
-pub(super) fn only_choice(parts: &[Amounts], whole: Amounts) -> Option<Vec<usize>> {
+fn only_choice(parts: &[Amounts], whole: Amounts) -> Option<Vec<usize>> {
     if parts.len() > MOST || whole == [0, 0] {
         return None;
     }
@@ -87,6 +101,76 @@ impl Search<'_> {
             chosen.pop();
         }
         self.go(place + 1, left, chosen);
+    }
+}
+
+impl Matcher<'_, '_> {
+    /// Stacks without source that are the same but for addresses, with those of the other side, with source, that have their
+    /// sum and can be them.
+    pub(super) fn by_sums(&mut self, left: &mut [Vec<usize>; 2], made: &mut Vec<Made>) {
+        let keys = self.sides.readers[0].keys;
+        for poor in [0, 1] {
+            let rich = 1 - poor;
+            let mut families: BTreeMap<Vec<Key>, Vec<usize>> = BTreeMap::new();
+            for &group in &left[poor] {
+                let shape = self.shape(poor, group);
+                if shape.user.first().is_some_and(|site| !site.has_source) {
+                    families.entry(self.groups[poor][group].keys.to_vec()).or_default().push(group);
+                }
+            }
+            let of_rich: Vec<(usize, Rc<Shape>)> =
+                left[rich].iter().map(|&group| (group, self.shape(rich, group))).collect();
+            let mut of_rich: Vec<(usize, Rc<Shape>)> = of_rich
+                .into_iter()
+                .filter(|(_, shape)| shape.user.first().is_some_and(|site| site.has_source))
+                .collect();
+            if of_rich.len() > MOST_STACKS || families.len() > MOST_STACKS {
+                continue;
+            }
+            let mut families: Vec<Vec<usize>> = families.into_values().collect();
+            let mut taken: [BTreeSet<usize>; 2] = Default::default();
+            // What one family takes may leave another one choice only.
+            loop {
+                let before = families.len();
+                families.retain(|family| {
+                    let Some(&first) = family.first() else { return false };
+                    let shape = self.shape(poor, first);
+                    let fitting: Vec<usize> = (0..of_rich.len())
+                        .filter(|&at| {
+                            let other = &of_rich[at].1;
+                            let (a, b) = if shape.user_order(other).is_le() {
+                                (&*shape, &**other)
+                            } else {
+                                (&**other, &*shape)
+                            };
+                            fit(keys, a, b, &mut self.budget)
+                                .is_some_and(|fit| !fit.site_renamed && !fit.sites_hidden)
+                        })
+                        .collect();
+                    let amounts = |side: usize, groups: &[usize]| {
+                        let counts = self.counts(side, groups);
+                        amounts_of(counts.allocations, counts.bytes, self.sides.views[1 - side])
+                    };
+                    let parts: Vec<Amounts> =
+                        fitting.iter().map(|&at| amounts(rich, &[of_rich[at].0])).collect();
+                    let Some(choice) = only_choice(&parts, amounts(poor, family)) else { return true };
+                    let mut chosen: Vec<usize> = choice.into_iter().map(|at| fitting[at]).collect();
+                    let mut groups = [Vec::new(), Vec::new()];
+                    groups[poor].clone_from(family);
+                    while let Some(at) = chosen.pop() {
+                        groups[rich].push(of_rich.remove(at).0);
+                    }
+                    groups[rich].sort_unstable();
+                    taken.iter_mut().zip(&groups).for_each(|(taken, groups)| taken.extend(groups));
+                    made.push(Made { groups, how: How::Inlining });
+                    false
+                });
+                if families.len() == before {
+                    break;
+                }
+            }
+            take_out(left, &taken);
+        }
     }
 }
 
