@@ -26,15 +26,36 @@
 //! C name, replaces no allocator, and never allocates for a name of at most 255 bytes. The recorder exists for Linux
 //! on x86-64 with glibc, in dynamically linked programs; elsewhere the crate compiles and does nothing.
 //!
+//! Features add adapters for harnesses, and nothing else has dependencies: `criterion-0-5` to `criterion-0-8`, each for that
+//! version of criterion, and `tango`. `cargo heaptally bench` needs none of them (docs/harnesses.md). Rust 1.90 is the oldest
+//! that the crate is for; the features may want a later one for their harness.
+//!
 //! The caller owes: guards that live as long as the window should be open. `let _ = heaptally::window(c"w");` closes
 //! it at once; bind it to a name.
 
+#[cfg(any(
+    feature = "criterion-0-5",
+    feature = "criterion-0-6",
+    feature = "criterion-0-7",
+    feature = "criterion-0-8"
+))]
+mod criterion;
 mod guard;
 mod name;
 mod table;
+#[cfg(feature = "tango")]
+pub mod tango;
 #[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod tests;
 
+#[cfg(feature = "criterion-0-5")]
+pub use criterion::criterion_0_5;
+#[cfg(feature = "criterion-0-6")]
+pub use criterion::criterion_0_6;
+#[cfg(feature = "criterion-0-7")]
+pub use criterion::criterion_0_7;
+#[cfg(feature = "criterion-0-8")]
+pub use criterion::criterion_0_8;
 pub use guard::{PauseGuard, ThreadWindowGuard, WindowGuard, pause, thread_window, window};
 pub use name::Name;
 
