@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod baseline;
+mod cargo;
 mod check;
 mod command;
 mod config;
@@ -62,6 +63,7 @@ enum Subcommands {
     Config(command::config::Config),
     Check(Box<command::check::Check>),
     Limits(command::limits::LimitsCommand),
+    Cargo(Box<command::cargo::Cargo>),
     Demo(command::demo::Demo),
     Doctor(command::doctor::Doctor),
     Symbols(command::symbols::Symbols),
@@ -136,6 +138,7 @@ fn call(words: &[OsString], is_run: bool) -> Code {
         Subcommands::Config(config) => config.run(),
         Subcommands::Check(check) => check.run(),
         Subcommands::Limits(limits) => limits.run(),
+        Subcommands::Cargo(cargo) => cargo.run(),
         Subcommands::Demo(demo) => demo.run(),
         Subcommands::Doctor(doctor) => doctor.run(),
         Subcommands::Symbols(symbols) => symbols.run(),

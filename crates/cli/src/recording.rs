@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use heaptally_profile::merge::merge;
@@ -33,7 +34,7 @@ use crate::exit::{Failure, INTERNAL, NOT_EXECUTABLE, NOT_FOUND};
 use crate::family::{self, Process};
 use crate::function::definition::{Definitions, WindowAt, WindowIn, WindowPause};
 use crate::function::desk::Desk;
-use crate::function::finder::Finder;
+use crate::function::finder::{Finder, Modules};
 use crate::function::harness::put_apart;
 use crate::function::outcome::outcome;
 use crate::harness::{self, Choice};
@@ -49,7 +50,7 @@ use crate::segment_file::{Names, SegmentFile};
 use crate::status::{self, RunStatus, Status};
 
 /// The options that say how a program is recorded, for every command that starts one.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RecordingArgs {
     /// Run the program N times into one profile, which tells apart what differs between the runs.
     ///
@@ -116,6 +117,16 @@ pub(crate) struct RecordingArgs {
 }
 
 impl RecordingArgs {
+    /// Whether no harness's windows are wanted.
+    pub(crate) fn leaves_harnesses_alone(&self) -> bool {
+        self.harness == Choice::None
+    }
+
+    /// Whether windows at functions are defined.
+    pub(crate) fn has_functions(&self) -> bool {
+        !self.window_at.is_empty() || !self.window_in.is_empty()
+    }
+
     /// Whether any of them was given.
     pub(crate) fn is_stated(&self) -> bool {
         self.repeat > 1
@@ -173,6 +184,12 @@ pub(crate) struct Recording {
     pub(crate) follow_children: bool,
     /// Show on the error output how far it is when names take long.
     pub(crate) shows_progress: bool,
+    /// The program's working folder; `None`: this command's.
+    pub(crate) folder: Option<PathBuf>,
+    /// Variables of its environment, beside or in place of this command's.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// Where its output and errors go; `None`: where this command's do.
+    pub(crate) output: Option<Arc<File>>,
 }
 
 /// What was recorded.
@@ -207,6 +224,20 @@ pub(crate) fn record(recording: &Recording) -> Result<Recorded, Failure> {
 
 /// As [`record`]; what is known of the runs goes to `status` at once, so that it is there if this fails.
 pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<Recorded, Failure> {
+    let (recorded, program) = record_addresses(recording, status, &mut Modules::default())?;
+    let image = fs::canonicalize(&program.image).unwrap_or(program.image);
+    let executable = Some((image, program.file));
+    let profile = on_large_stack(|| symbolised(recorded.profile, executable, recording.shows_progress))?;
+    Ok(Recorded { profile, ..recorded })
+}
+
+/// As [`record_with`], without names: the profile holds addresses, which [`symbolised`] reads. `modules` are those whose
+/// functions were listed before.
+pub(crate) fn record_addresses(
+    recording: &Recording,
+    status: &mut Status,
+    modules: &mut Modules,
+) -> Result<(Recorded, Program), Failure> {
     let Some(name) = recording.program.first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
     };
@@ -226,8 +257,8 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
     let mut warnings = Vec::new();
     let mut number = 1;
     let mut processes = Vec::new();
-    let (end, interrupted, profile, failure) = loop {
-        let mut run = run_once(recording, &program, &library, status)
+    let (end, interrupted, mut profile, failure) = loop {
+        let mut run = run_once(recording, &program, &library, status, modules)
             .map_err(|failure| Failure::new(failure.code, of_run(number, &failure.message)))?;
         if repeat == 1 {
             processes = std::mem::take(&mut run.processes);
@@ -254,8 +285,8 @@ pub(crate) fn record_with(recording: &Recording, status: &mut Status) -> Result<
         before = Some(profile);
         number += 1;
     };
-    let profile = on_large_stack(|| symbolised(profile, program, recording.shows_progress))?;
-    Ok(Recorded { end, interrupted, profile, processes, warnings, failure })
+    add_warnings(&mut profile, &program);
+    Ok((Recorded { end, interrupted, profile, processes, warnings, failure }, program))
 }
 
 /// How a run ended, as the second half of a sentence.
@@ -272,6 +303,7 @@ fn run_once(
     program: &Program,
     library: &Path,
     status: &mut Status,
+    modules: &mut Modules,
 ) -> Result<OneRun, Failure> {
     let Some((name, arguments)) = recording.program.split_first() else {
         return Err(Failure::recorder("no program is named\nname one behind --"));
@@ -285,11 +317,12 @@ fn run_once(
     names.sort_by_key(|name| !can_restart(name));
     let windows = Names { all: &names, restartable: restarts.len() as u32 };
     let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), windows)?;
-    let desk = open_desk(recording, &segment, &names, program, library)?;
+    let desk = open_desk(recording, &segment, &names, (program, library), modules)?;
     let mut command = Command::new(name);
     command.args(arguments);
-    let end = process::run(&mut command, program_environment(library, segment.path()))
-        .map_err(|error| cannot_start(name, &error))?;
+    place(&mut command, recording)?;
+    let entries = program_environment(library, segment.path(), &recording.variables);
+    let end = process::run(&mut command, entries).map_err(|error| cannot_start(name, &error))?;
     status.runs.push(RunStatus { end, oracle: None });
     let finder = desk
         .map(|desk| desk.close().ok_or_else(|| Failure::new(INTERNAL, "a fault in heaptally, see above")));
@@ -338,7 +371,28 @@ fn run_once(
     if let Some(run) = status.runs.last_mut() {
         run.oracle = oracle;
     }
+    if let Some(finder) = finder {
+        *modules = finder.into_modules();
+    }
     Ok(run)
+}
+
+/// Says where the program is to run, and where its output goes.
+fn place(command: &mut Command, recording: &Recording) -> Result<(), Failure> {
+    if let Some(folder) = &recording.folder {
+        command.current_dir(folder);
+    }
+    if let Some(output) = &recording.output {
+        let cannot = |error: io::Error| {
+            Failure::recorder(format!(
+                "cannot keep the program's output: {error}\nfree descriptors (ulimit -n)"
+            ))
+        };
+        command.stdin(Stdio::null());
+        command.stdout(output.try_clone().map_err(cannot)?);
+        command.stderr(output.try_clone().map_err(cannot)?);
+    }
+    Ok(())
 }
 
 /// Answers the recorder, where windows at functions are wanted.
@@ -346,14 +400,14 @@ fn open_desk(
     recording: &Recording,
     segment: &SegmentFile,
     names: &[OsString],
-    program: &Program,
-    library: &Path,
+    (program, library): (&Program, &Path),
+    modules: &mut Modules,
 ) -> Result<Option<Desk>, Failure> {
     if recording.functions.is_empty() {
         return Ok(None);
     }
     let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let finder = Finder::new(recording.functions.clone(), &names, library);
+    let finder = Finder::new(recording.functions.clone(), &names, library, std::mem::take(modules));
     let image = fs::canonicalize(&program.image).unwrap_or_else(|_| program.image.clone());
     let mut ahead = vec![image.clone()];
     ahead.extend(needed_libraries(&image));
@@ -430,13 +484,18 @@ fn options(recording: &Recording) -> u32 {
     options
 }
 
-/// This command's environment, each variable in its place, with what the recorder needs: in `LD_PRELOAD` the recorder
-/// comes first, then what the user preloads.
-fn program_environment(library: &Path, segment: &Path) -> Vec<CString> {
+/// This command's environment, each variable in its place, with those of the program's own, and with what the recorder
+/// needs: in `LD_PRELOAD` the recorder comes first, then what the user preloads.
+fn program_environment(library: &Path, segment: &Path, own: &[(OsString, OsString)]) -> Vec<CString> {
     const PRELOAD: &[u8] = b"LD_PRELOAD=";
     const SEGMENT: &[u8] = b"HEAPTALLY_SEGMENT=";
     let mut entries = process::own_environment();
     entries.retain(|entry| !entry.starts_with(SEGMENT));
+    for (name, value) in own {
+        let begin = [name.as_bytes(), b"="].concat();
+        entries.retain(|entry| !entry.starts_with(&begin));
+        entries.push([&begin, value.as_bytes()].concat());
+    }
     let ours = [PRELOAD, library.as_os_str().as_bytes()].concat();
     match entries.iter_mut().rfind(|entry| entry.starts_with(PRELOAD)) {
         Some(entry) => *entry = [&ours, &b":"[..], &entry[PRELOAD.len()..]].concat(),
@@ -446,9 +505,10 @@ fn program_environment(library: &Path, segment: &Path) -> Vec<CString> {
     entries.into_iter().filter_map(|entry| CString::new(entry).ok()).collect()
 }
 
-fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> Profile {
+/// Adds what the user should know of the programs.
+fn add_warnings(profile: &mut Profile, program: &Program) {
     if let Some(image) = profile.images.first_mut() {
-        image.warnings.extend(program.warnings);
+        image.warnings.extend_from_slice(&program.warnings);
     }
     let mut of_path: HashMap<String, Vec<String>> = HashMap::new();
     for image in profile.images.iter_mut().skip(1) {
@@ -457,8 +517,14 @@ fn symbolised(mut profile: Profile, program: Program, shows_progress: bool) -> P
             warnings.or_insert_with(|| program::warnings_of_image(Path::new(&image.path))),
         );
     }
-    let image = fs::canonicalize(&program.image).unwrap_or(program.image);
-    let executable = Some((image, program.file));
+}
+
+/// The profile with names. `executable`: the program as it was opened, where it may have been replaced meanwhile.
+pub(crate) fn symbolised(
+    mut profile: Profile,
+    executable: Option<(PathBuf, File)>,
+    shows_progress: bool,
+) -> Profile {
     let mut line = ProgressLine::new(shows_progress);
     let is_limited = process::make_do_with_limited_address_space();
     let threads = if is_limited { Some(NonZeroUsize::MIN) } else { Options::default().threads };

@@ -10,7 +10,7 @@ use heaptally_report::child::sentences;
 use heaptally_report::summary::summary;
 
 use crate::baseline::{Saving, clear, mark_failed, path_of};
-use crate::config::settings;
+use crate::config::{Settings, settings};
 use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::large_stack::on_large_stack;
 use crate::message;
@@ -18,7 +18,7 @@ use crate::output::{Content, Output};
 use crate::recording::{Recorded, Recording, RecordingArgs, record};
 
 /// How a program is recorded that is checked: as `heaptally run` does.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     recording: RecordingArgs,
@@ -47,6 +47,11 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// A profile that is saved if the check passes.
+    pub(crate) fn new(saving: Saving, profile: Vec<u8>) -> Self {
+        Self { saving, profile }
+    }
+
     /// After the check: saves the profile if `passed`, else leaves what there is.
     pub(crate) fn end(self, passed: bool, why: &str) -> Result<(), Failure> {
         let said = match passed {
@@ -59,7 +64,7 @@ impl Waiting {
 }
 
 /// A check has no codes of a recorder's: what was not recorded was not measured.
-fn unmeasured(failure: Failure) -> Failure {
+pub(crate) fn unmeasured(failure: Failure) -> Failure {
     Failure::new(UNREADABLE, failure.message)
 }
 
@@ -78,11 +83,12 @@ impl RecordArgs {
     ) -> Result<(Checked, Option<Waiting>), Failure> {
         let output = self.output.as_deref().map(|file| Output::prepare(file, Content::Profile));
         let output = output.transpose().map_err(unmeasured)?;
-        let saving = self.saving(program, bases)?;
+        let begin = |name: &String| begin_saving(name, program, bases, settings());
+        let saving = self.save_baseline.as_ref().map(begin).transpose()?;
         match (self.record_and_write(program, output, accepts_failed), saving) {
             (recorded, None) => recorded.map(|(checked, _)| (checked, None)),
             (Ok((checked @ Checked::Profile(_), profile)), Some(saving)) => {
-                Ok((checked, Some(Waiting { saving, profile })))
+                Ok((checked, Some(Waiting::new(saving, profile))))
             }
             (Ok((checked @ Checked::Failed(code), _)), Some(saving)) => {
                 message::print(&saving.give_up(&format!("the program ended with {code}")));
@@ -93,19 +99,6 @@ impl RecordArgs {
                 Err(failure)
             }
         }
-    }
-
-    fn saving(&self, program: &[OsString], bases: &[PathBuf]) -> Result<Option<Saving>, Failure> {
-        let Some(name) = &self.save_baseline else { return Ok(None) };
-        let place = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        let own = place(&path_of(name, settings())?);
-        let is_compared = bases.iter().any(|base| place(base) == own);
-        Saving::begin(name, program, is_compared, settings()).map(Some).map_err(|failure| {
-            match failure.code {
-                USAGE => failure,
-                _ => unmeasured(failure),
-            }
-        })
     }
 
     /// Returns the profile's bytes, too.
@@ -153,4 +146,20 @@ impl RecordArgs {
         }
         Ok((Checked::Profile(Box::new(profile)), bytes))
     }
+}
+
+/// Before the program starts: a baseline that its profile may become. `bases` are the files that the check compares with.
+pub(crate) fn begin_saving(
+    name: &str,
+    program: &[OsString],
+    bases: &[PathBuf],
+    settings: &Settings,
+) -> Result<Saving, Failure> {
+    let place = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let own = place(&path_of(name, settings)?);
+    let is_compared = bases.iter().any(|base| place(base) == own);
+    Saving::begin(name, program, is_compared, settings).map_err(|failure| match failure.code {
+        USAGE => failure,
+        _ => unmeasured(failure),
+    })
 }

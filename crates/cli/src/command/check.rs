@@ -43,14 +43,8 @@ pub(crate) struct Check {
     /// The profile to check; several are runs of one program.
     #[arg(value_hint = ValueHint::FilePath)]
     change: Vec<PathBuf>,
-    /// What to hold it against: a profile's file (with a slash, or ending in .pb.gz) or the name of a saved baseline; can
-    /// be given several times, for several runs.
-    #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath)]
-    baseline: Vec<OsString>,
-    /// Limits: a file as `heaptally limits update` writes it, or thresholds of Swift's package-benchmark (one, or their
-    /// folder); can be given several times.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    limits: Vec<PathBuf>,
+    #[command(flatten)]
+    against: AgainstArgs,
     #[command(flatten)]
     rules: RuleArgs,
     #[command(flatten)]
@@ -67,9 +61,23 @@ pub(crate) struct Check {
     program: Vec<OsString>,
 }
 
+/// What a profile is held against.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AgainstArgs {
+    /// What to hold it against: a profile's file (with a slash, or ending in .pb.gz) or the name of a saved baseline; can
+    /// be given several times, for several runs.
+    #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath)]
+    pub(crate) baseline: Vec<OsString>,
+    /// Limits: a file as `heaptally limits update` writes it, or thresholds of Swift's package-benchmark (one, or their
+    /// folder); can be given several times.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) limits: Vec<PathBuf>,
+}
+
+/// What passes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What passes")]
-struct RuleArgs {
+pub(crate) struct RuleArgs {
     /// How much more a window may allocate than in the baseline, where no file says it: a number per iteration, or
     /// percent (`10%` of 10 allows 11).
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
@@ -91,13 +99,13 @@ struct RuleArgs {
     same_environment: bool,
     /// Check programs that did not end with 0, too.
     #[arg(long)]
-    accept_failed: bool,
+    pub(crate) accept_failed: bool,
     /// Check recordings of which some allocations are known to be missing, too.
     #[arg(long)]
     accept_incomplete: bool,
     /// Exit with 4 at improvements, unused limits, windows without a limit or in one profile only, and missing baselines.
     #[arg(long)]
-    strict: bool,
+    pub(crate) strict: bool,
     /// Exit with 5 if all limits are kept and something is better than they ask for.
     #[arg(long)]
     exit_on_improvement: bool,
@@ -118,18 +126,25 @@ struct PrintArgs {
     /// The same as --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write it to a file in another form, too; can be given several times.
-    #[arg(long, value_name = "FORM=FILE", value_parser = copy)]
-    write: Vec<Copy>,
-    /// Write the whole text to FILE [default: heaptally-check.txt, if it has more than 40 lines].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    files: FileArgs,
     /// Show every frame, on a line of its own; nothing is folded.
     #[arg(long)]
     full: bool,
     /// Cut names so that lines take at most so many columns; 0: never [default: as the terminal has; never in a pipe].
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
+}
+
+/// The files that a verdict is written to.
+#[derive(Args, Debug)]
+pub(crate) struct FileArgs {
+    /// Write it to a file in another form, too; can be given several times.
+    #[arg(long, value_name = "FORM=FILE", value_parser = copy)]
+    pub(crate) write: Vec<Copy>,
+    /// Write the whole text to FILE [default: heaptally-check.txt, if it has more than 40 lines].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -154,22 +169,106 @@ fn percent(text: &str) -> Result<Rate, String> {
     percent.ok_or_else(|| "takes percent, such as 0.5".to_owned())
 }
 
+/// What a profile is held against, read before a program runs whose profile may take its place.
+pub(crate) struct Against {
+    /// The files of the baselines.
+    pub(crate) files: Vec<PathBuf>,
+    base: Option<Profile>,
+    limits: Limits,
+}
+
+impl AgainstArgs {
+    /// Reads it. Rules that are given go before those of files.
+    pub(crate) fn read(&self, rules: &RuleArgs) -> anyhow::Result<Against> {
+        let mut limits = limits_file::read_all(&self.limits)?;
+        limits.lost = rules.max_lost.or(limits.lost);
+        limits.cut = rules.max_cut.or(limits.cut);
+        let files: Vec<PathBuf> =
+            self.baseline.iter().map(|name| resolve(name, settings())).collect::<Result<_, _>>()?;
+        let profiles = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+        let base = if profiles.is_empty() { None } else { Some(together(profiles, "baselines")?) };
+        Ok(Against { files, base, limits })
+    }
+}
+
+impl RuleArgs {
+    /// Whether anything is asked for that only a check has.
+    pub(crate) fn is_stated(&self) -> bool {
+        let Self {
+            grow,
+            per_stack,
+            unstable,
+            max_lost,
+            max_cut,
+            same_environment,
+            accept_failed,
+            accept_incomplete,
+            strict: _,
+            exit_on_improvement,
+            fold_recursion,
+            fold_generics,
+        } = self;
+        let switches = [
+            unstable,
+            same_environment,
+            accept_failed,
+            accept_incomplete,
+            exit_on_improvement,
+            fold_recursion,
+            fold_generics,
+        ];
+        grow.is_some()
+            || per_stack.is_some()
+            || max_lost.is_some()
+            || max_cut.is_some()
+            || switches.into_iter().any(|switch| *switch)
+    }
+}
+
+impl FileArgs {
+    /// Whether any is named.
+    pub(crate) fn is_stated(&self) -> bool {
+        !self.write.is_empty() || self.report.is_some()
+    }
+}
+
 impl Check {
+    /// The check of a profile that was recorded into a file. `shape`: whether every frame is shown, and how wide a line is.
+    pub(crate) fn of_file(
+        file: PathBuf,
+        against: AgainstArgs,
+        rules: RuleArgs,
+        selection: SelectionArgs,
+        files: FileArgs,
+        (full, width): (bool, Option<usize>),
+    ) -> Self {
+        let print = PrintArgs { format: Form::Text, json: false, files, full, width };
+        let record = RecordArgs::default();
+        Self {
+            change: vec![file],
+            against,
+            rules,
+            selection,
+            print,
+            record,
+            self_test: false,
+            program: Vec::new(),
+        }
+    }
+
     /// Checks.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         self.check_usage()?;
-        let limits = self.all_limits()?;
-        let bases = self.bases()?;
-        let base = self.base(&bases)?;
+        let against = self.against.read(&self.rules)?;
         let (checked, waiting) = match self.program.is_empty() {
             true => (Checked::Profile(Box::new(self.profiles()?)), None),
-            false => self.record.record(&self.program, &bases, self.rules.accept_failed)?,
+            false => self.record.record(&self.program, &against.files, self.rules.accept_failed)?,
         };
         let change = match checked {
             Checked::Profile(profile) => *profile,
             Checked::Failed(code) => return Ok(code),
         };
-        let code = self.judge(change, base, &limits);
+        let code = self.judge(change, against);
         if let Some(waiting) = waiting {
             let passed = matches!(code, Ok(0 | IMPROVEMENT));
             let why = match &code {
@@ -181,7 +280,10 @@ impl Check {
         code
     }
 
-    fn judge(&self, change: Profile, base: Option<Profile>, limits: &Limits) -> anyhow::Result<u8> {
+    /// Checks a profile, and prints and writes the verdict.
+    pub(crate) fn judge(&self, change: Profile, against: Against) -> anyhow::Result<u8> {
+        let Against { base, limits, .. } = against;
+        let limits = &limits;
         let options = self.check_options(&change, base.as_ref())?;
         if self.self_test {
             return self.test_itself(&change, base, limits, &options);
@@ -201,7 +303,7 @@ impl Check {
         if self.change.is_empty() == self.program.is_empty() {
             return refuse("name a profile to check, or a program behind --\nsee heaptally check --help");
         }
-        if self.baseline.is_empty() && self.limits.is_empty() {
+        if self.against.baseline.is_empty() && self.against.limits.is_empty() {
             return refuse(
                 "there is nothing to hold it to\n\
                  give a profile with --baseline, or a file with --limits, which `heaptally limits update` writes",
@@ -216,23 +318,6 @@ impl Check {
         Ok(())
     }
 
-    fn all_limits(&self) -> Result<Limits, Failure> {
-        let mut limits = limits_file::read_all(&self.limits)?;
-        limits.lost = self.rules.max_lost.or(limits.lost);
-        limits.cut = self.rules.max_cut.or(limits.cut);
-        Ok(limits)
-    }
-
-    /// The files of the baselines.
-    fn bases(&self) -> anyhow::Result<Vec<PathBuf>> {
-        self.baseline.iter().map(|name| resolve(name, settings())).collect()
-    }
-
-    fn base(&self, files: &[PathBuf]) -> Result<Option<Profile>, Failure> {
-        let profiles = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-        if profiles.is_empty() { Ok(None) } else { together(profiles, "baselines").map(Some) }
-    }
-
     fn profiles(&self) -> Result<Profile, Failure> {
         let profiles = self.change.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
         together(profiles, "profiles")
@@ -242,7 +327,7 @@ impl Check {
         let file = self.change.first().map_or(Path::new("the recording"), PathBuf::as_path);
         let selection = match base {
             Some(base) => {
-                let of_base = self.baseline.first().map_or(Path::new("the baseline"), Path::new);
+                let of_base = self.against.baseline.first().map_or(Path::new("the baseline"), Path::new);
                 self.selection.selection_of([(base, of_base), (change, file)])?
             }
             None => self.selection.selection(change, file)?,
@@ -272,7 +357,7 @@ impl Check {
             accepts_failed: self.rules.accept_failed,
             accepts_incomplete: self.rules.accept_incomplete,
             needs_same_environment: self.rules.same_environment,
-            has_files: !self.limits.is_empty(),
+            has_files: !self.against.limits.is_empty(),
         })
     }
 
@@ -286,12 +371,12 @@ impl Check {
             ..Options::default()
         };
         let is_strict = self.rules.strict;
-        let report = match &self.print.report {
+        let report = match &self.print.files.report {
             Some(file) => Some(file.clone()),
             None => is_long(verdict, &options, is_strict).then(|| PathBuf::from(REPORT)),
         };
         let form = if self.print.json { Form::Json } else { self.print.format };
-        let has_brief = matches!(form, Form::Text | Form::Github) || self.print.report.is_some();
+        let has_brief = matches!(form, Form::Text | Form::Github) || self.print.files.report.is_some();
         let mut brief = None;
         // A file that cannot be written keeps neither the others nor the answer back.
         let mut failed: Vec<String> = Vec::new();
@@ -301,14 +386,14 @@ impl Check {
                 Err(failure) => {
                     brief = Some("could not be written; --report names a file".to_owned());
                     // Of a file that nobody asked for the failure is no failure of the check.
-                    match self.print.report {
+                    match self.print.files.report {
                         Some(_) => failed.push(failure.message),
                         None => message::print(&failure.message),
                     }
                 }
             }
         }
-        for copy in &self.print.write {
+        for copy in &self.print.files.write {
             if let Err(failure) = write(&copy.file, &copy.form.of(verdict, &options, is_strict, None)) {
                 failed.push(failure.message);
             }

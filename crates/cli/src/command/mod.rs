@@ -1,6 +1,7 @@
 //! One file per subcommand: its arguments, and what it does.
 
 pub(crate) mod baseline;
+pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;

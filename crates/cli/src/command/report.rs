@@ -1,7 +1,7 @@
 //! `heaptally report`: prints a profile.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::model::{Metric, Profile};
@@ -17,6 +17,9 @@ use crate::message::{self, quote};
 use crate::selection::{SelectionArgs, project};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
 
+/// How many lines of each window are printed unless it is said.
+const LIMIT: usize = 20;
+
 /// Prints a profile: per window a head line, and its stacks sorted by count.
 ///
 /// The first line of a stack is its call site: the innermost frame that is not an allocator's, the C library's, or a
@@ -29,6 +32,16 @@ pub(crate) struct Report {
     file: PathBuf,
     #[command(flatten)]
     selection: SelectionArgs,
+    #[command(flatten)]
+    show: ShowArgs,
+    /// Exit with 4 if anything was lost or not seen, or any stack was cut.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How a profile is shown.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
     /// What to sort by, most first.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = SortBy::Count)]
     sort: SortBy,
@@ -41,18 +54,18 @@ pub(crate) struct Report {
           default_missing_value = "top-down", conflicts_with = "by")]
     tree: Option<Tree>,
     /// How many lines to print of each window; 0: all.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = LIMIT)]
     limit: usize,
     /// Sum up what has fewer allocations per iteration.
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number)]
     min: f64,
     /// Show every frame, on a line of its own; nothing is folded.
     #[arg(long)]
-    full: bool,
+    pub(crate) full: bool,
     /// Cut names so that what stands behind the numbers ends at this column; 0: never [default: the terminal's width;
     /// never in a pipe].
     #[arg(long, value_name = "COLUMNS")]
-    width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// In which form to print. json, folded and csv hold all stacks, json those before the first window too; folded has
     /// the values that are sorted by.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
@@ -60,9 +73,6 @@ pub(crate) struct Report {
     /// The same as --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Exit with 4 if anything was lost or not seen, or any stack was cut.
-    #[arg(long)]
-    strict: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -120,32 +130,45 @@ impl Report {
         if let State::Stale(why) = state(&self.file) {
             message::print(&format!("note: {} is of an earlier run: {why}", quote(&self.file)));
         }
-        let format = if self.json { Format::Json } else { self.format };
-        self.check(&profile, format)?;
-        let options = self.options(&profile)?;
-        let text = match format {
-            Format::Text => text::text(&profile, &options),
-            Format::Json => json::json(&profile, &options),
-            Format::Folded => folded::folded(&profile, &options),
-            Format::Csv => csv::csv(&profile, &options),
-        };
-        print(&text)?;
-        let is_complete = is_complete(&profile);
-        // PERF: a large profile is many small parts, and the process ends anyway: 10 % of the time for 65,536 stacks.
-        std::mem::forget(profile);
-        if self.strict && !is_complete {
-            return Err(Failure::new(
-                UNREADABLE,
-                "--strict: stacks were cut, or something was lost or not seen: the report says what\n\
-                 leave --strict out to accept that",
-            )
-            .into());
-        }
-        Ok(0)
+        show(profile, &self.file, &self.selection, &self.show, self.strict)
     }
+}
 
+/// Prints the profile of a file.
+pub(crate) fn show(
+    profile: Profile,
+    file: &Path,
+    selection: &SelectionArgs,
+    show: &ShowArgs,
+    is_strict: bool,
+) -> anyhow::Result<u8> {
+    let format = if show.json { Format::Json } else { show.format };
+    show.check(&profile, format, file)?;
+    let options = show.options(&profile, selection, file)?;
+    let text = match format {
+        Format::Text => text::text(&profile, &options),
+        Format::Json => json::json(&profile, &options),
+        Format::Folded => folded::folded(&profile, &options),
+        Format::Csv => csv::csv(&profile, &options),
+    };
+    print(&text)?;
+    let is_complete = is_complete(&profile);
+    // PERF: a large profile is many small parts, and the process ends anyway: 10 % of the time for 65,536 stacks.
+    std::mem::forget(profile);
+    if is_strict && !is_complete {
+        return Err(Failure::new(
+            UNREADABLE,
+            "--strict: stacks were cut, or something was lost or not seen: the report says what\n\
+             leave --strict out to accept that",
+        )
+        .into());
+    }
+    Ok(0)
+}
+
+impl ShowArgs {
     /// Options that would be ignored, or tell what is not known, are refused.
-    fn check(&self, profile: &Profile, format: Format) -> Result<(), Failure> {
+    fn check(&self, profile: &Profile, format: Format, file: &Path) -> Result<(), Failure> {
         if format != Format::Text
             && (self.tree.is_some() || self.by != By::Stack || self.full || self.min > 0.0)
         {
@@ -171,10 +194,21 @@ impl Report {
             Some(origin) => format!("it is a {}\nsort by count", escape(&origin.format)),
             None => "it was recorded with --no-lifetimes\nsort by count or bytes, or record again".to_owned(),
         };
-        Err(Failure::new(UNREADABLE, format!("{} does not know {unknown}: {why}", quote(&self.file))))
+        Err(Failure::new(UNREADABLE, format!("{} does not know {unknown}: {why}", quote(file))))
     }
 
-    fn options(&self, profile: &Profile) -> Result<Options, Failure> {
+    /// Whether anything is asked for that only a report has.
+    pub(crate) fn is_stated(&self) -> bool {
+        self.sort != SortBy::Count
+            || self.by != By::Stack
+            || self.tree.is_some()
+            || self.limit != LIMIT
+            || self.min > 0.0
+            || self.format != Format::Text
+            || self.json
+    }
+
+    fn options(&self, profile: &Profile, selection: &SelectionArgs, file: &Path) -> Result<Options, Failure> {
         let layout = match (self.tree, self.by) {
             (Some(Tree::TopDown), _) => Layout::TopDown,
             (Some(Tree::BottomUp), _) => Layout::BottomUp,
@@ -183,14 +217,14 @@ impl Report {
             (None, By::Function) => Layout::Function,
         };
         Ok(Options {
-            selection: self.selection.selection(profile, &self.file)?,
+            selection: selection.selection(profile, file)?,
             sort: match self.sort {
                 SortBy::Count => Sort::Count,
                 SortBy::Bytes => Sort::Bytes,
                 SortBy::Live => Sort::Live,
                 SortBy::Temporary => Sort::Temporary,
             },
-            rules: self.selection.rules()?,
+            rules: selection.rules()?,
             limit: self.limit,
             min: self.min,
             layout,

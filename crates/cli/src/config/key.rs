@@ -98,8 +98,54 @@ pub(crate) const CONFIGURABLE: &[(&str, &[&str])] = &[
             "segment-dir",
         ],
     ),
+    (
+        "cargo",
+        &[
+            "baseline",
+            "limits",
+            "grow",
+            "per-stack",
+            "unstable",
+            "max-lost",
+            "max-cut",
+            "same-environment",
+            "accept-failed",
+            "accept-incomplete",
+            "strict",
+            "exit-on-improvement",
+            "fold-recursion",
+            "fold-generics",
+            "window",
+            "under",
+            "filter",
+            "exclude",
+            "root",
+            "rules",
+            "report",
+            "full",
+            "width",
+            "repeat",
+            "follow-children",
+            "window-at",
+            "window-in",
+            "window-pause",
+            "window-resume",
+            "window-restart",
+            "window-harness",
+            "harness",
+            "no-lifetimes",
+            "segment-dir",
+            "no-fail-fast",
+            "show-output",
+        ],
+    ),
     ("limits update", &["metric", "window", "under", "filter", "exclude", "root", "rules"]),
 ];
+
+/// Why what is built is not configured here.
+const OF_CARGO: &str = "it is Cargo's option, which Cargo's own configuration is for";
+/// Why a form of the report is not.
+const OF_REPORT: &str = "a check has none of it; [report] is for `heaptally report`";
 
 /// Options that cannot, and why. Those of every command stand in [`LEFT_OUT_OF_ALL`].
 pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
@@ -113,6 +159,41 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ("check", "save-baseline", "what is saved is replaced: that is asked for each time"),
     ("check", "output", "each program's profile has a name of its own"),
     ("check", "self-test", "it is another task"),
+    ("cargo", "save-baseline", "what is saved is replaced: that is asked for each time"),
+    ("cargo", "output", "each program's profile has a name of its own"),
+    ("cargo", "write", "its files are of one call"),
+    ("cargo", "sort", OF_REPORT),
+    ("cargo", "by", OF_REPORT),
+    ("cargo", "tree", OF_REPORT),
+    ("cargo", "limit", OF_REPORT),
+    ("cargo", "min", OF_REPORT),
+    ("cargo", "format", OF_REPORT),
+    ("cargo", "json", OF_REPORT),
+    ("cargo", "package", OF_CARGO),
+    ("cargo", "workspace", OF_CARGO),
+    ("cargo", "exclude-package", OF_CARGO),
+    ("cargo", "lib", OF_CARGO),
+    ("cargo", "bin", OF_CARGO),
+    ("cargo", "bins", OF_CARGO),
+    ("cargo", "example", OF_CARGO),
+    ("cargo", "examples", OF_CARGO),
+    ("cargo", "test", OF_CARGO),
+    ("cargo", "tests", OF_CARGO),
+    ("cargo", "bench", OF_CARGO),
+    ("cargo", "benches", OF_CARGO),
+    ("cargo", "all-targets", OF_CARGO),
+    ("cargo", "features", OF_CARGO),
+    ("cargo", "all-features", OF_CARGO),
+    ("cargo", "no-default-features", OF_CARGO),
+    ("cargo", "profile", OF_CARGO),
+    ("cargo", "release", OF_CARGO),
+    ("cargo", "target", OF_CARGO),
+    ("cargo", "target-dir", OF_CARGO),
+    ("cargo", "manifest-path", OF_CARGO),
+    ("cargo", "jobs", OF_CARGO),
+    ("cargo", "locked", OF_CARGO),
+    ("cargo", "offline", OF_CARGO),
+    ("cargo", "frozen", OF_CARGO),
     ("limits update", "limits", "what is written is named each time"),
     ("limits update", "ratchet", "it is another task"),
     ("limits update", "dry-run", "it is another task"),
@@ -133,6 +214,9 @@ pub(crate) const LEFT_OUT_OF_ALL: &[(&str, &str)] = &[
     ("no-config", "it is about the configuration itself"),
 ];
 
+/// Options of `cargo` that only a report has.
+const OF_A_REPORT: &[&str] = &["sort", "by", "tree", "limit", "min", "format", "json"];
+
 /// A configured option that gives way to others which were given, or to an argument by its id, though clap lets both
 /// stand: (command, option, given).
 pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
@@ -141,6 +225,10 @@ pub(crate) const GIVES_WAY: &[(&str, &str, &[&str])] = &[
     ("report", "full", &["format", "json", "by"]),
     ("report", "min", &["format", "json"]),
     ("report", "format", &["by", "tree", "full", "min"]),
+    // A report is asked for, and no check.
+    ("cargo", "baseline", OF_A_REPORT),
+    ("cargo", "limits", OF_A_REPORT),
+    ("cargo", "full", &["format", "json", "by"]),
     // A profile is not recorded.
     ("check", "repeat", &["change"]),
     ("check", "follow-children", &["change"]),

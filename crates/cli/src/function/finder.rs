@@ -61,7 +61,7 @@ pub(crate) struct Finder {
     names: Vec<u32>,
     /// The recorder itself, which is left alone.
     library: PathBuf,
-    modules: HashMap<PathBuf, Known>,
+    modules: Modules,
     /// In which module an edge's functions are, by area and edge.
     places: HashMap<(u32, usize), PathBuf>,
     /// Functions of the program whose names end with an edge's, where none is called so, by area and edge.
@@ -75,9 +75,12 @@ pub(crate) struct Finder {
     pub(crate) planned: HashMap<(Vec<u8>, u64), Planned>,
 }
 
+/// Modules whose functions were listed, by path: for the next run, too.
+pub(crate) type Modules = HashMap<PathBuf, Known>;
+
 /// A module as far as it was read.
 #[derive(Debug)]
-struct Known {
+pub(crate) struct Known {
     list: FunctionList,
     is_whole: bool,
     /// With its code; `None`: not needed yet, or it cannot be read.
@@ -116,8 +119,8 @@ fn around<'f>(functions: &'f [ListedFunction], copy: &Ranges) -> Option<&'f str>
 }
 
 impl Finder {
-    /// `names`: all names of the file's header, in its order.
-    pub(crate) fn new(definitions: Definitions, names: &[Vec<u8>], library: &Path) -> Self {
+    /// `names`: all names of the file's header, in its order. `modules`: what a finder before left.
+    pub(crate) fn new(definitions: Definitions, names: &[Vec<u8>], library: &Path, modules: Modules) -> Self {
         let offset = |window: &str| {
             let before = names.iter().take_while(|name| name.as_slice() != window.as_bytes());
             before.map(|name| name.len() as u32 + 1).sum()
@@ -128,7 +131,7 @@ impl Finder {
             definitions,
             names,
             library: library.to_owned(),
-            modules: HashMap::new(),
+            modules,
             places: HashMap::new(),
             of_last_part: HashMap::new(),
             seen: HashMap::new(),
@@ -386,6 +389,11 @@ impl Finder {
             Role::Harness => return None,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)
+    }
+
+    /// What was read.
+    pub(crate) fn into_modules(self) -> Modules {
+        self.modules
     }
 
     /// The definitions.

@@ -1,16 +1,21 @@
-//! Benchmark harnesses: how each is known in a program, and how its loops become windows.
+//! Harnesses of benchmarks and tests: how each is known in a program, and how what it measures becomes windows.
 //!
 //! | harness | how |
 //! |---|---|
 //! | Google Benchmark, a shared library | the recorder stands in for its functions, with nothing to do here |
 //! | Google Benchmark, linked in | the same functions' entries are patched ([`google_benchmark`]) |
+//! | criterion, divan, libtest | a process for each benchmark or test, with a window at functions of the harness ([`by_id`]) |
 
 use clap::ValueEnum;
 
 use crate::program::Program;
 use crate::recording::Recording;
 
+pub(crate) mod by_id;
+mod criterion;
+mod divan;
 pub(crate) mod google_benchmark;
+mod libtest;
 
 /// `--harness`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

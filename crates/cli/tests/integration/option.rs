@@ -5,6 +5,7 @@
 //! **A new command** wants a file with `ROWS`, which [`tables`] names. What every command has is in `option/every.rs`.
 
 mod baseline;
+mod cargo;
 mod check;
 mod config;
 mod diff;
@@ -40,6 +41,7 @@ fn tables() -> Vec<&'static [Row]> {
         diff::ROWS,
         merge::ROWS,
         check::ROWS,
+        cargo::ROWS,
         limits::ROWS,
         doctor::ROWS,
         symbols::ROWS,
