@@ -10,6 +10,7 @@
 //! ```text
 //! heaptally-VERSION-x86_64-linux-gnu/
 //!   bin/heaptally                        carries the recorder and the demonstration
+//!   bin/cargo-heaptally                  calls it
 //!   include/heaptally.h, module.modulemap
 //!   share/man/man1/heaptally*.1
 //!   share/bash-completion/completions/heaptally, share/zsh/site-functions/_heaptally,
@@ -90,6 +91,7 @@ fn make() -> Result<PathBuf, String> {
         fs::remove_dir_all(&packed).map_err(|error| describe("remove", &packed, &error))?;
     }
     place(&command, &packed.join("bin/heaptally"), 0o755)?;
+    place(&command.with_file_name("cargo-heaptally"), &packed.join("bin/cargo-heaptally"), 0o755)?;
     for (from, to) in DOCUMENTS {
         place(&root.join(from), &packed.join(to), 0o644)?;
     }

@@ -53,11 +53,13 @@ fn check_in(archive: &Path, scratch: &Path, system: Option<&Path>) -> Result<(),
         return Err(format!("the report of `ls` has no window:\n{report}"));
     }
 
-    let mut programs = vec![folder.join("bin/heaptally")];
+    let mut programs = vec![folder.join("bin/heaptally"), folder.join("bin/cargo-heaptally")];
     // What it carries, as it unpacked it.
     programs.extend(list(&scratch.join("cache/heaptally"))?);
-    if programs.len() != 3 {
-        return Err(format!("the command carries a library and a program, not {programs:?}"));
+    if programs.len() != 4 {
+        return Err(format!(
+            "there are two programs, and the command carries a library and a program, not {programs:?}"
+        ));
     }
     let mut newest = (0, 0);
     for program in &programs {
@@ -79,6 +81,7 @@ fn shape(folder: &Path) -> Result<(), String> {
     for path in wanted.chain([
         THIRD_PARTY,
         "bin/heaptally",
+        "bin/cargo-heaptally",
         "share/man/man1/heaptally.1",
         "share/man/man1/heaptally-run.1",
     ]) {
