@@ -1,0 +1,3 @@
+//! What the benchmarks of all versions use, of this one.
+
+pub use heaptally::criterion_0_6::Windowed;
