@@ -138,7 +138,7 @@ fn call(bench: &Bench, words: &[&str]) -> Outcome {
 /// The words of the call of Cargo that built.
 fn build_words(bench: &Bench) -> String {
     let calls = fs::read_to_string(bench.sandbox.work("calls")).unwrap();
-    calls.lines().filter(|line| !line.starts_with("metadata")).next_back().unwrap().to_owned()
+    calls.lines().rfind(|line| !line.starts_with("metadata")).unwrap().to_owned()
 }
 
 /// An option for Cargo goes there, and is not there otherwise.
