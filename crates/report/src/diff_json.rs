@@ -3,6 +3,7 @@
 //! ```text
 //! {"schema":"heaptally-diff","version":1,"differs":true,
 //!  "base":{"environment":{…}},"change":{…},"selection":{…},"conditions":[…],
+//!  "first":{"window":0,"entry":0},
 //!  "windows":[{"name":"parse","iterations":{"base":1000,"change":1000},
 //!              "allocations":{"base":75000,"change":76000,"delta_per_iteration":1.0,…},"bytes":{…},"pairing":{…},
 //!              "entries":[{"kind":"new","call_site":7,"allocations":{…},"stack":[0,3,7,8],…}]}],
@@ -10,7 +11,7 @@
 //! ```
 //!
 //! Windows in the background are left out, but for those that were asked for. Entries are in the order of the text, and all
-//! of them are there. Frames stand in a table of their own; `call_site` and `stack` refer to it by index. A percentage of
+//! of them are there; `first` says which one the text begins with. Frames stand in a table of their own; `call_site` and `stack` refer to it by index. A percentage of
 //! nothing is `null`. Fields may be added within a version; a change of what is there raises it.
 
 use heaptally_profile::diff::{Diff, Entry, Kind, LineChange, Pairing, Side, What, WindowDiff};
@@ -45,6 +46,7 @@ pub fn diff_json(diff: &Diff<'_>, options: &Options) -> String {
         change: Recording::of(diff.profiles[1]),
         selection: SelectionReport::of(&options.selection, &diff.stack),
         conditions: diff.conditions.iter().map(ConditionReport::of).collect(),
+        first: First::of(diff),
         windows,
         unpaired: unpaired.collect(),
         frames: frames.frames,
@@ -64,6 +66,7 @@ struct Report<'a> {
     change: Recording<'a>,
     selection: SelectionReport<'a>,
     conditions: Vec<ConditionReport<'a>>,
+    first: Option<First>,
     windows: Vec<WindowReport<'a>>,
     unpaired: Vec<Unpaired<'a>>,
     frames: Vec<Frame<'a>>,
@@ -132,6 +135,22 @@ impl<'a> ConditionReport<'a> {
         };
         let [base, change] = &condition.values;
         Self { what, base, change }
+    }
+}
+
+/// The most important entry: its window and itself, by index.
+#[derive(Serialize)]
+struct First {
+    window: usize,
+    entry: usize,
+}
+
+impl First {
+    fn of(diff: &Diff<'_>) -> Option<Self> {
+        let (window, entry) = *diff.order().first()?;
+        // Windows in the background are left out.
+        let before = diff.windows.iter().take(window).filter(|window| window.is_in_background()).count();
+        Some(Self { window: window - before, entry })
     }
 }
 

@@ -3,7 +3,7 @@
 //! GitHub takes comments of up to 65,536 characters; this is shorter than [`MOST_BYTES`]. What does not fit is counted.
 //! Names are code, in which Markdown and HTML mean nothing.
 
-use heaptally_profile::diff::{Diff, WindowDiff};
+use heaptally_profile::diff::Diff;
 
 use crate::Options;
 use crate::markdown::{add_details, code, code_in_cell};
@@ -22,11 +22,10 @@ pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
     let text = diff::text(diff, &options, Show::Entries);
     let (answer, details) = text.split_once('\n').unwrap_or((&text, ""));
     let mut out = format!("**heaptally:** {}\n", code(answer));
-    let windows: Vec<&WindowDiff<'_>> =
-        diff.windows.iter().filter(|window| !window.is_in_background()).collect();
-    if windows.iter().any(|window| !window.entries.is_empty()) {
+    let cells = diff::cells(diff, &options);
+    if !cells.is_empty() {
         out.push_str("\n| window | allocations | bytes | change | call site |\n|---|--:|--:|---|---|\n");
-        let mut rows = windows.iter().flat_map(|window| diff::cells(diff, &options, window));
+        let mut rows = cells.into_iter();
         let mut more = 0;
         for cells in rows.by_ref().take(MOST_LINES) {
             let cells: Vec<String> = cells.iter().map(|cell| code_in_cell(cell)).collect();

@@ -61,7 +61,11 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
     }
     checker.unused(&mut verdict);
     verdict.notes.extend(subject.notes.iter().cloned());
-    verdict.findings.sort_by_key(|finding| (finding.severity, !finding.broken.is_count()));
+    let grown = verdict.compared.grown();
+    let rank = |at: WindowAt| grown.iter().position(|grown| *grown == at).unwrap_or(grown.len());
+    verdict
+        .findings
+        .sort_by_key(|finding| (finding.severity, !finding.broken.is_count(), rank(finding.window)));
     verdict
 }
 

@@ -48,6 +48,22 @@ impl<'p> Compared<'p> {
         windows
     }
 
+    /// The windows in which something was added: the one with the greatest addition first, as a diff has it.
+    pub(super) fn grown(&self) -> Vec<WindowAt> {
+        let Some(diff) = &self.diff else { return Vec::new() };
+        let grows = |(window, entry): (usize, usize)| {
+            let window = &diff.windows[window];
+            window.net_sign(&window.entries[entry]) > 0
+        };
+        let mut grown: Vec<WindowAt> = Vec::new();
+        for (window, _) in diff.order().into_iter().filter(|at| grows(*at)) {
+            if !grown.contains(&WindowAt::Pair(window)) {
+                grown.push(WindowAt::Pair(window));
+            }
+        }
+        grown
+    }
+
     fn alone(&self) -> &[WindowView<'p>] {
         match (&self.diff, &self.view) {
             (Some(diff), _) => &diff.unpaired[1],

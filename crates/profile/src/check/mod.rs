@@ -126,7 +126,8 @@ pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<
 pub struct Verdict<'p> {
     /// The windows that were looked at.
     pub compared: Compared<'p>,
-    /// Limits that are broken: hard ones first, then in the order of the windows.
+    /// Limits that are broken: hard ones first, of these those of counts, then the window with the greatest addition; else
+    /// in the order of the windows.
     pub findings: Vec<Finding>,
     /// What could not be measured.
     pub unmeasured: Vec<Unmeasured>,

@@ -9,7 +9,7 @@ use super::line::{LineChange, LineCounts, line_changes};
 use super::pairing::Sides;
 use super::rate::{compare, difference, is_once, is_one_off, iterations};
 use super::stack::{Entry as AllocationFunction, Shape, site};
-use super::{Entry, How, Kind, Pair, Side, parting};
+use super::{Entry, How, Kind, Pair, Side, order, parting};
 use crate::model::{Counts, Row};
 use crate::view::Sort;
 
@@ -42,7 +42,9 @@ pub(super) fn entries(sides: Sides<'_, '_>, pairs: &[Pair], sort: Sort) -> (Vec<
     }
     let mut entries: Vec<Entry> = drafts.iter().map(|draft| maker.entry(draft, &totals)).collect();
     maker.link(&drafts, &mut entries);
-    let order = maker.order(&drafts, &entries, sort);
+    let sites: Vec<Key> = drafts.iter().map(|draft| draft.site).collect();
+    let signs: Vec<i8> = drafts.iter().map(|draft| draft.sign).collect();
+    let order = order::in_window(&entries, sides.views, sort, &sites, &signs);
     let mut place = vec![0; entries.len()];
     for (new, &old) in order.iter().enumerate() {
         place[old] = new;
@@ -347,42 +349,5 @@ impl<'a> Maker<'a, '_> {
         let mut callers: Vec<Callers> = self.rows(draft, side).filter_map(of).collect();
         callers.sort_unstable();
         callers
-    }
-
-    /// The entries in their order, as it is told in the [parent module](super).
-    fn order(&self, drafts: &[Draft], entries: &[Entry], sort: Sort) -> Vec<usize> {
-        let mut all = [Counts::default(); 2];
-        for (side, all) in all.iter_mut().enumerate() {
-            self.pairs.iter().for_each(|pair| all.add(&pair.counts[side]));
-        }
-        let direction = match self.differences(&all).map(i128::signum) {
-            [0, 0] => 1,
-            [0, bytes] => bytes,
-            [allocations, _] => allocations,
-        };
-        let key = |&at: &usize| {
-            let draft = &drafts[at];
-            let other = entries[at].counterpart.and_then(|other| drafts.get(other));
-            let [mut allocations, mut bytes] = self.differences(&draft.counts);
-            if let Some(other) = other {
-                let [others, others_bytes] = self.differences(&other.counts);
-                (allocations, bytes) =
-                    (allocations.saturating_add(others), bytes.saturating_add(others_bytes));
-            }
-            let is_cancelled = (allocations, bytes) == (0, 0);
-            let sign = match (is_cancelled, allocations.signum()) {
-                (true, _) => 0,
-                (false, 0) => bytes.signum(),
-                (false, sign) => sign,
-            };
-            let (allocations, bytes) = (allocations.unsigned_abs(), bytes.unsigned_abs());
-            let amounts = if sort == Sort::Bytes { (bytes, allocations) } else { (allocations, bytes) };
-            let group = other.map_or(draft.site, |other| other.site.min(draft.site));
-            let own = (i128::from(draft.sign) != direction, draft.site);
-            (is_cancelled, Reverse(amounts), sign != direction, group, own, at)
-        };
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(key);
-        order
     }
 }

@@ -16,10 +16,10 @@
 //! other numbers of iterations, though it is less per iteration then.
 //!
 //! **Entries** are call sites whose stacks changed. Their differences add up to the difference of the windows, but for what
-//! is unstable, and for what is done once. The order is total: entries whose difference something else cancels (a function that was renamed, a call
-//! site that is reached on other ways) stand last; before that the greatest difference per
-//! iteration stands first, of allocations, then of bytes (or the other way round, as [`Sort`] says); then what the
-//! window's total did too; then names.
+//! is unstable, and for what is done once. The order is total, in a window and over all of them ([`Diff::order`]): entries
+//! whose difference something else cancels (a function that was renamed, a call site that is reached on other ways) stand
+//! last; before that the greatest difference per iteration stands first, whichever way, of allocations, then of bytes (or
+//! the other way round, as [`Sort`] says); then what was added before what is gone; then names.
 //!
 //! The base and the change can be exchanged: the same pairs come out, and differences of the other sign.
 //!
@@ -42,6 +42,7 @@ mod file;
 mod key;
 mod line;
 mod name;
+mod order;
 mod pairing;
 mod parting;
 mod rate;
@@ -124,6 +125,7 @@ pub struct Diff<'p> {
     pub stack: Vec<String>,
     /// How many stacks the windows of either side have that are compared, whatever the selection leaves of them.
     pub recorded_stacks: u64,
+    sort: Sort,
     keys: key::Keys,
     fold_recursion: bool,
 }
@@ -285,6 +287,7 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
         conditions: condition::conditions(profiles, [&sites[0], &sites[1]]),
         stack: options.stack.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
         recorded_stacks,
+        sort: options.sort,
         keys,
         fold_recursion: options.fold_recursion,
     }

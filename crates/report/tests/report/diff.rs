@@ -320,11 +320,12 @@ fn what_json_says() {
     assert_eq!(window["allocations"]["delta_per_iteration"], -4.0);
     let entries = window["entries"].as_array().unwrap();
     let kinds: Vec<&str> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["gone", "new", "larger", "renamed_to", "renamed_from"]);
+    assert_eq!(kinds, ["gone", "new", "larger", "renamed_from", "renamed_to"]);
     assert_eq!(entries[1]["allocations"]["percent"], Value::Null);
     let site = &report["frames"][entries[1]["call_site"].as_u64().unwrap() as usize];
     assert_eq!(site["function"], "parser::name");
     assert_eq!(entries[4]["counterpart"], 3);
+    assert_eq!(report["first"], serde_json::json!({"window": 0, "entry": 0}));
 }
 
 #[test]

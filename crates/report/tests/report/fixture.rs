@@ -196,13 +196,23 @@ pub(crate) fn everything() -> Profile {
     fixture.profile
 }
 
-/// Rows as (allocations, bytes, frames from the leaf), in the window `parse`.
-pub(crate) fn profile(iterations: u64, rows: &[(u64, u64, &str)]) -> Profile {
+/// Rows as (allocations, bytes, frames from the leaf).
+pub(crate) type Rows<'a> = &'a [(u64, u64, &'a str)];
+
+/// A profile of the window `parse`.
+pub(crate) fn profile(iterations: u64, rows: Rows<'_>) -> Profile {
+    windows(iterations, &[("parse", rows)])
+}
+
+/// A profile of several windows.
+pub(crate) fn windows(iterations: u64, windows: &[(&str, Rows<'_>)]) -> Profile {
     let mut fixture = Fixture::new();
-    let window = fixture.window("parse", WindowKind::Process, iterations);
-    for (allocations, bytes, names) in rows {
-        let stack = fixture.stack("malloc", names);
-        fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
+    for (name, rows) in windows {
+        let window = fixture.window(name, WindowKind::Process, iterations);
+        for (allocations, bytes, names) in *rows {
+            let stack = fixture.stack("malloc", names);
+            fixture.row(window, stack, freed(*allocations, *bytes)).entries = None;
+        }
     }
     fixture.profile.normalize().expect("valid");
     fixture.profile

@@ -2,6 +2,7 @@
 
 mod check;
 mod diff;
+mod diff_answer;
 mod fixture;
 mod form;
 mod json;

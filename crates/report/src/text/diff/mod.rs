@@ -13,7 +13,7 @@
 //!   unchanged: 60 stacks   (paired although they differ: 12 by inlining)
 //! ```
 //!
-//! The first line is the answer: the first entry of the window that has the greatest difference.
+//! The first line is the answer: the first entry of all windows.
 
 mod entry;
 mod explain;
@@ -91,13 +91,14 @@ pub(super) fn table(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<
     entry::table(page, sides, window, entries);
 }
 
-/// The entries of a window in five cells: the window, allocations, bytes, the kind, the call site.
-pub(crate) fn cells<'a>(diff: &Diff<'_>, options: &Options, window: &'a WindowDiff<'_>) -> Vec<[String; 5]> {
+/// The entries of all windows in their order, in five cells: the window, allocations, bytes, the kind, the call site.
+pub(crate) fn cells(diff: &Diff<'_>, options: &Options) -> Vec<[String; 5]> {
     let sites = diff.profiles.map(|profile| CallSites::new(profile, &options.rules));
     let contexts = [0, 1].map(|side| Context::new(diff.profiles[side], options, &sites[side]));
     let sides = Sides { diff, contexts, options };
-    let numbers = Numbers::of(window);
-    let cells = |entry: &'a Entry| {
+    let cells = |(window, entry): (usize, usize)| {
+        let window = &diff.windows[window];
+        let (numbers, entry) = (Numbers::of(window), &window.entries[entry]);
         [
             escape(&window.views[1].window.name).into_owned(),
             format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
@@ -109,7 +110,7 @@ pub(crate) fn cells<'a>(diff: &Diff<'_>, options: &Options, window: &'a WindowDi
             entry::site(&sides, window, entry, None).join(" "),
         ]
     };
-    window.entries.iter().map(cells).collect()
+    diff.order().into_iter().map(cells).collect()
 }
 
 /// The windows that are compared.
@@ -119,51 +120,45 @@ fn shown<'a, 'p>(diff: &'a Diff<'p>) -> impl Iterator<Item = &'a WindowDiff<'p>>
 
 /// The first line.
 fn answer(sides: &Sides<'_, '_>) -> String {
-    let greatest =
-        |window: &WindowDiff<'_>| window.entries.first().map(|entry| amount(window, &entry.counts));
-    let changed = shown(sides.diff).filter(|window| !window.entries.is_empty());
-    // Of equal ones the first.
-    let most = changed.reduce(|most, window| {
-        let (a, b) = (greatest(most).unwrap_or_default(), greatest(window).unwrap_or_default());
-        if b > a { window } else { most }
-    });
-    let Some((window, entry)) = most.and_then(|window| Some((window, window.entries.first()?))) else {
-        let windows = shown(sides.diff).count() as u64;
-        let [base, change] = sides.diff.unpaired.each_ref().map(|windows| {
-            let windows = windows.iter().filter(|window| !window.in_background).count() as u64;
-            counted(windows, "window", "windows")
-        });
-        if windows == 0 && sides.diff.differs() {
-            return format!(
-                "nothing to compare: no window is on both sides ({base} in the base only, {change} in the change only)"
-            );
-        }
-        let stacks: u64 = shown(sides.diff).map(|window| window.pairing.unchanged).sum();
-        let (windows, stacks) = (counted(windows, "window", "windows"), counted(stacks, "stack", "stacks"));
-        return match sides.diff.differs() {
-            true => format!("no difference in {windows} ({stacks}); other windows are on one side only"),
-            false => format!("no difference: {stacks} in {windows}"),
-        };
-    };
+    let Some((window, entry)) = sides.diff.first() else { return no_difference(sides.diff) };
     let numbers = Numbers::of(window);
-    let allocations = [0, 1].map(|side| entry.counts[side].allocations);
-    let bytes = [0, 1].map(|side| entry.counts[side].bytes);
-    let amount = match window.sign(allocations) {
-        0 => format!("{} {}", numbers.delta(window, bytes, true), numbers.unit("B")),
-        _ => format!("{} {}", numbers.delta(window, allocations, false), numbers.unit("allocs")),
+    let amount = match window.sign(allocations(entry)) {
+        // What was only renamed counts as much as before.
+        _ if window.is_even(entry) => "as much as before".to_owned(),
+        0 => format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
+        _ => format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
     };
     format!(
         "{amount} in \"{}\": {} ({})",
         escape(&window.views[1].window.name),
         entry::site(sides, window, entry, None).join(" "),
-        entry::kind(entry.kind)
+        match (entry.kind, entry.counterpart) {
+            (Kind::New | Kind::Gone, Some(_)) => {
+                format!("{}; perhaps another name", entry::kind(entry.kind))
+            }
+            _ => entry::kind(entry.kind).to_owned(),
+        }
     )
 }
 
-/// Allocations and bytes per iteration, without their sign.
-fn amount(window: &WindowDiff<'_>, counts: &[Counts; 2]) -> (f64, f64) {
-    let of = |what: fn(&Counts) -> u64| window.delta([what(&counts[0]), what(&counts[1])]).abs();
-    (of(|counts| counts.allocations), of(|counts| counts.bytes))
+/// The first line where no call site differs.
+fn no_difference(diff: &Diff<'_>) -> String {
+    let windows = shown(diff).count() as u64;
+    let [base, change] = diff.unpaired.each_ref().map(|windows| {
+        let windows = windows.iter().filter(|window| !window.in_background).count() as u64;
+        counted(windows, "window", "windows")
+    });
+    if windows == 0 && diff.differs() {
+        return format!(
+            "nothing to compare: no window is on both sides ({base} in the base only, {change} in the change only)"
+        );
+    }
+    let stacks: u64 = shown(diff).map(|window| window.pairing.unchanged).sum();
+    let (windows, stacks) = (counted(windows, "window", "windows"), counted(stacks, "stack", "stacks"));
+    match diff.differs() {
+        true => format!("no difference in {windows} ({stacks}); other windows are on one side only"),
+        false => format!("no difference: {stacks} in {windows}"),
+    }
 }
 
 /// `window "parse"   75.00 → 76.00 allocs/iter (+1.00, +1.3 %)   4,114 → 4,138 B/iter (+24)`.
