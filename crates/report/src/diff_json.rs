@@ -287,6 +287,8 @@ struct EntryReport {
     call_site: Option<usize>,
     /// Where it stands in the stack.
     call_site_position: usize,
+    /// The line of it that changed, where that is known.
+    line: Option<u32>,
     /// Indices into the diff's frames, leaf first.
     stack: Vec<usize>,
     /// The position in the stack from which outwards both sides have it.
@@ -317,6 +319,7 @@ impl EntryReport {
             side: name(side),
             call_site: stack.get(entry.site).copied(),
             call_site_position: entry.site,
+            line: line_of(diff, entry, row),
             stack,
             parting: entry.parting,
             lines: entry.lines.iter().map(line).collect(),
@@ -324,6 +327,11 @@ impl EntryReport {
             counterpart: entry.counterpart,
         }
     }
+}
+
+fn line_of(diff: &Diff<'_>, entry: &Entry, row: Option<&RowView<'_>>) -> Option<u32> {
+    let frame = row?.frames(diff.profiles[entry.row.0.index()]).nth(entry.site)?;
+    (frame.line > 0 && !entry.is_line_open).then_some(frame.line)
 }
 
 fn kind(kind: Kind) -> &'static str {

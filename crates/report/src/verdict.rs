@@ -371,7 +371,8 @@ impl<'a, 'p> Teller<'a, 'p> {
         let kind = crate::text::diff::kind(entry.kind);
         let amount = format!("{} {} ({kind})", unit.delta(rate(0), rate(1)), unit.name());
         let (side, row) = entry.row;
-        self.of_row(side, window.views[side.index()].rows.get(row)?, amount)
+        let site = self.of_row(side, window.views[side.index()].rows.get(row)?, amount)?;
+        Some(if entry.is_line_open { Site { line: 0, ..site } } else { site })
     }
 
     fn of_row(&self, side: Side, row: &RowView<'p>, amount: String) -> Option<Site> {
@@ -545,6 +546,7 @@ pub(crate) fn of_pair(pair: &Pair, index: usize) -> Option<Entry> {
         counts: pair.counts,
         row: (side, row),
         site: 0,
+        is_line_open: false,
         lines: Vec::new(),
         parting: None,
         counterpart: None,

@@ -1,7 +1,7 @@
 //! The call sites that changed, and their order.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::alignment::ALIKE;
 use super::key::{Item, Key};
@@ -171,13 +171,17 @@ impl<'a> Maker<'a, '_> {
     fn entry(&self, draft: &Draft, totals: &[HashMap<Key, u64>; 2]) -> Entry {
         let lines = self.lines(draft);
         let row = self.row(draft, &lines);
+        let has_source = [0, 1].map(|side| self.has_source(draft, side));
+        let is_open =
+            draft.other.is_none() && has_source.contains(&Some(false)) && has_source.contains(&Some(true));
         Entry {
             kind: self.kind(draft, totals),
             pairs: draft.pairs.clone(),
             counts: draft.counts,
             row,
             site: self.site(row.0.index(), row.1).map_or(0, |(_, at)| at),
-            lines,
+            is_line_open: is_open && !self.has_one_line(draft, row.0),
+            lines: if is_open { Vec::new() } else { lines },
             parting: None,
             counterpart: None,
         }
@@ -253,6 +257,20 @@ impl<'a> Maker<'a, '_> {
             lines
         });
         line_changes(&sides, |counts| difference(counts, self.sides.views))
+    }
+
+    /// Whether the source of a call site is known on a side; `None` where it does not allocate.
+    fn has_source(&self, draft: &Draft, side: usize) -> Option<bool> {
+        let mut sites = self.rows(draft, side).filter_map(|(row, _)| self.site_item(side, row)).peekable();
+        sites.peek()?;
+        Some(sites.any(|(item, _)| item.has_source))
+    }
+
+    /// Whether all that a side has of a draft is in one line, and the other side has less: then the difference is there.
+    fn has_one_line(&self, draft: &Draft, side: Side) -> bool {
+        let is_more_here = (draft.sign > 0) == (side == Side::Change) && draft.sign != 0;
+        let lines = self.rows(draft, side.index()).map(|(at, _)| self.line(draft, side.index(), at));
+        is_more_here && lines.collect::<BTreeSet<_>>().len() == 1
     }
 
     /// The line of a row in the call site of a draft.

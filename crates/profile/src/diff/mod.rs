@@ -246,6 +246,9 @@ pub struct Entry {
     pub row: (Side, usize),
     /// Where the call site stands among the frames of that row.
     pub site: usize,
+    /// Whether the other side, which knows no lines, leaves open which line of the call site changed: the row's own need
+    /// not be it.
+    pub is_line_open: bool,
     /// By line of the call site, where that is known: those that changed, the greatest difference first.
     pub lines: Vec<LineChange>,
     /// The innermost frame of that row that the other side has too, with all of its callers: its place among the row's

@@ -36,7 +36,7 @@ impl PartialEq for Word {
 pub(super) struct Words {
     of_text: RefCell<FxHashMap<Rc<str>, Word>>,
     of_frame: RefCell<FxHashMap<FrameInRoom, Word>>,
-    of_site: RefCell<FxHashMap<FrameInRoom, Rc<[String]>>>,
+    of_site: RefCell<FxHashMap<(FrameInRoom, u32), Rc<[String]>>>,
 }
 
 /// A frame by its location and line, and how many columns there are.
@@ -77,14 +77,14 @@ impl Words {
         word
     }
 
-    /// The lines of a call site, made by `lines` when they are not known.
+    /// The lines of a call site, made by `lines` when they are not known. Its line in the source may have been taken away.
     pub(super) fn of_site(
         &self,
         frame: &Frame<'_>,
         room: Option<usize>,
         lines: impl FnOnce() -> Vec<String>,
     ) -> Rc<[String]> {
-        let key = (frame.location, frame.line_index, room);
+        let key = ((frame.location, frame.line_index, room), frame.line);
         if let Some(lines) = self.of_site.borrow().get(&key) {
             return Rc::clone(lines);
         }

@@ -107,3 +107,23 @@ fn a_check_begins_with_the_window_to_which_most_was_added() {
     assert_eq!(first(side(11, 15)), "FAILED: +5 allocs (more) in \"two\": cc  src/bench.rs:13");
     assert_eq!(first(side(15, 11)), "FAILED: +5 allocs (more) in \"one\": aa  src/bench.rs:11");
 }
+
+/// The base knows lines, the change has been built without debug information.
+#[test]
+fn a_line_of_the_base_is_not_told_of_a_change_that_knows_none() {
+    let base = windows(1, &[("one", &[(1, 100, "fill main")])]);
+    let mut change = windows(1, &[("one", &[(10, 300, "fill main")])]);
+    for function in &mut change.functions {
+        function.file.clear();
+    }
+    change.locations.iter_mut().flat_map(|location| &mut location.lines).for_each(|line| line.line = 0);
+    assert_eq!(first_line(&base, &change), "+9 allocs in \"one\": fill  src/bench.rs (more)");
+    let diff = diff(&base, &change, &DiffOptions::default());
+    let whole = text(&diff, &Options::default(), Show::Entries);
+    assert!(
+        whole.contains("which line of it changed is not known: one side has no debug information"),
+        "{whole}"
+    );
+    let report: Value = serde_json::from_str(&diff_json(&diff, &Options::default())).expect("JSON");
+    assert_eq!(report["windows"][0]["entries"][0]["line"], Value::Null);
+}

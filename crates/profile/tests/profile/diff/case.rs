@@ -246,6 +246,27 @@ fn the_side_with_debug_information_names_the_call_site() {
     expect((1, symbols), (1, known), &["-1 Fewer helper:3"]);
 }
 
+/// `fill` had one allocation in line 5; what it has now may be in any other.
+#[test]
+fn a_line_that_one_side_alone_knows_need_not_be_the_one_that_changed() {
+    let known = "1 100 malloc fill@c.c:5 main@c.c:14 _start@s.S:1";
+    let symbols = "10 30 malloc fill main _start";
+    let first = |base: &str, change: &str| {
+        let (base, change) = (profile(1, base), profile(1, change));
+        let diff = compare(&base, &change);
+        let entry = diff.windows[0].entries[0].clone();
+        (entry.kind, entry.is_line_open, entry.lines.len())
+    };
+    assert_eq!(first(known, symbols), (Kind::More, true, 0));
+    assert_eq!(first(symbols, known), (Kind::Fewer, true, 0));
+    // All ten are in one line, so the nine that are more are in it.
+    let more = "10 100 malloc fill@c.c:5 main@c.c:14 _start@s.S:1";
+    assert_eq!(first(&symbols.replace("10 30", "1 30"), more), (Kind::More, false, 0));
+    let lines = format!("{more}\n 3 100 malloc fill@c.c:8 main@c.c:14 _start@s.S:1");
+    assert_eq!(first(&symbols.replace("10 30", "1 30"), &lines), (Kind::More, true, 0));
+    assert_eq!(first(known, more), (Kind::More, false, 1));
+}
+
 #[test]
 fn what_one_known_function_does_instead_of_another_is_moved() {
     let both = "1 8 malloc fill main\n 1 8 malloc take main";

@@ -46,7 +46,11 @@ pub(super) fn site(
 ) -> Vec<String> {
     let Some(row) = row(window, entry) else { return vec!["unknown".to_owned()] };
     let context = &sides.contexts[entry.row.0.index()];
-    stack::site(context, &Parts::of(context, row), room).to_vec()
+    let mut parts = Parts::of(context, row);
+    if let Some(frame) = parts.site.as_mut().filter(|_| entry.is_line_open) {
+        frame.line = 0;
+    }
+    stack::site(context, &parts, room).to_vec()
 }
 
 /// The table of entries.
@@ -177,6 +181,9 @@ fn facts(sides: &Sides<'_, '_>, window: &WindowDiff<'_>, entry: &Entry) -> Vec<S
     };
     if entry.row.0 == Side::Base {
         facts.push(side.to_owned());
+    }
+    if entry.is_line_open {
+        facts.push("which line of it changed is not known: one side has no debug information".to_owned());
     }
     if let Some(frame) =
         entry.parting.filter(|_| !sides.options.full).and_then(|at| frame(sides, window, entry, at))
