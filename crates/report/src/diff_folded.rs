@@ -20,7 +20,7 @@ use crate::{Options, frame};
 
 /// The stacks of both sides.
 pub fn diff_folded(diff: &Diff<'_>, options: &Options) -> String {
-    let windows: Vec<_> = diff.windows.iter().filter(|window| !window.is_in_background()).collect();
+    let windows: Vec<_> = diff.compared().collect();
     let unpaired = |side: Side| diff.unpaired[side.index()].iter().filter(|view| !view.in_background);
     let sides = [Side::Base, Side::Change];
     let shown = windows.len() + sides.into_iter().map(|side| unpaired(side).count()).sum::<usize>();

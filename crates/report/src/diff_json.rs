@@ -32,8 +32,7 @@ pub const VERSION: u32 = 1;
 /// The diff, ended by a line feed.
 pub fn diff_json(diff: &Diff<'_>, options: &Options) -> String {
     let mut frames = FrameTable::default();
-    let shown = diff.windows.iter().filter(|window| !window.is_in_background());
-    let windows = shown.map(|window| WindowReport::of(diff, window, &mut frames)).collect();
+    let windows = diff.compared().map(|window| WindowReport::of(diff, window, &mut frames)).collect();
     let unpaired = [Side::Base, Side::Change].into_iter().flat_map(|side| {
         let windows = diff.unpaired[side.index()].iter().filter(|view| !view.in_background);
         windows.map(move |view| Unpaired::of(side, view))
@@ -132,6 +131,8 @@ impl<'a> ConditionReport<'a> {
             What::Windows => "windows",
             What::Definitions => "definitions",
             What::Nameless => "nameless",
+            What::Estimates => "estimates",
+            What::LiveOnly => "live_only",
         };
         let [base, change] = &condition.values;
         Self { what, base, change }

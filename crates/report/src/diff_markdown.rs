@@ -22,6 +22,10 @@ pub fn diff_markdown(diff: &Diff<'_>, options: &Options) -> String {
     let text = diff::text(diff, &options, Show::Entries);
     let (answer, details) = text.split_once('\n').unwrap_or((&text, ""));
     let mut out = format!("**heaptally:** {}\n", code(answer));
+    // What the numbers are is not left to who opens the folded part.
+    for condition in diff.conditions.iter().filter(|condition| condition.what.is_of_numbers()) {
+        out.push_str(&format!("\n{}\n", code(&format!("note: {}", diff::words(condition)))));
+    }
     let cells = diff::cells(diff, &options);
     if !cells.is_empty() {
         out.push_str("\n| window | allocations | bytes | change | call site |\n|---|--:|--:|---|---|\n");

@@ -197,6 +197,13 @@ impl Unit {
         }
     }
 
+    /// A number that is written, with its unit: `+1 alloc`, `2 allocs`.
+    fn with(self, number: &str) -> String {
+        let name = self.name();
+        let is_one = number.trim_start_matches(['+', '-']) == "1";
+        format!("{number} {}", if is_one && name == "allocs" { "alloc" } else { &name })
+    }
+
     /// A number, with so many decimals that it is not taken for `other`, which differs.
     fn number(self, rate: Rate, other: Option<Rate>) -> String {
         let is_whole = self.metric.is_bytes() || self.per == Per::Run || !self.is_divided;
@@ -269,7 +276,7 @@ impl<'a, 'p> Teller<'a, 'p> {
         let (measured, allowed) = (finding.judged, finding.allowed);
         let from_base = finding.base.map(|base| format!("{} → ", unit.spread(base, Some(measured))));
         let over = unit.delta(allowed, measured);
-        let shown = format!("{} {}", unit.spread(finding.measured, Some(allowed)), unit.name());
+        let shown = unit.with(&unit.spread(finding.measured, Some(allowed)));
         let limit = unit.number(allowed, Some(measured));
         let (rule, message) = match finding.broken {
             Broken::Count(Bound::Max, _) => {
@@ -357,7 +364,7 @@ impl<'a, 'p> Teller<'a, 'p> {
                 let rate = Rate::new(finding.metric.of(&row.row.counts), view.window.iterations);
                 let whole = finding.metric.of(&view.counts);
                 let of = share(finding.metric.of(&row.row.counts), whole);
-                let amount = format!("{} {} ({of} of all)", unit.number(rate, None), unit.name());
+                let amount = format!("{} ({of} of all)", unit.with(&unit.number(rate, None)));
                 self.of_row(Side::Change, row, amount)
             }
         }
@@ -369,7 +376,7 @@ impl<'a, 'p> Teller<'a, 'p> {
         };
         // What changed is not always what the limit is of.
         let kind = crate::text::diff::kind(entry.kind);
-        let amount = format!("{} {} ({kind})", unit.delta(rate(0), rate(1)), unit.name());
+        let amount = format!("{} ({kind})", unit.with(&unit.delta(rate(0), rate(1))));
         let (side, row) = entry.row;
         let site = self.of_row(side, window.views[side.index()].rows.get(row)?, amount)?;
         Some(if entry.is_line_open { Site { line: 0, ..site } } else { site })
@@ -418,7 +425,7 @@ impl<'a, 'p> Teller<'a, 'p> {
             Note::Improvement { window, metric, per, measured, than, is_base, origin } => {
                 let unit = Unit::of(self.verdict, *window, (*metric, *per));
                 let window = take(*window);
-                let shown = format!("{} {}", unit.spread(*measured, Some(*than)), unit.name());
+                let shown = unit.with(&unit.spread(*measured, Some(*than)));
                 let by = unit.delta(*than, measured.greatest);
                 stands_at = Some(origin.clone());
                 let message = match is_base {
@@ -472,7 +479,7 @@ impl<'a, 'p> Teller<'a, 'p> {
                 let unit = Unit::of(self.verdict, *window, (*metric, *per));
                 let window = take(*window);
                 stands_at = Some(origin.clone());
-                let shown = format!("{} {}", unit.spread(*measured, None), unit.name());
+                let shown = unit.with(&unit.spread(*measured, None));
                 ("unstable", format!("window {window}: {shown}: not all runs keep to the limit"))
             }
             Note::UnstableStacks { window, stacks } => {

@@ -22,6 +22,9 @@ use crate::message::quote;
 use crate::selection::{SelectionArgs, project, regex};
 use crate::terminal::{color, print, width};
 
+/// So many windows are named.
+const MOST_LISTED: usize = 10;
+
 /// Compares two profiles: which call sites allocate more, which less. The first line is the answer.
 ///
 /// Stacks are paired although they were built differently: inlined functions, names of clones and closures, hashes, line
@@ -38,7 +41,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Only stacks with a frame that fits in the base or in the change. Other than by --filter, stacks are paired before.
-    /// Exit with 4 if no stack of either does: then nothing was compared.
+    /// Exit with 4 if no stack of a window that both have does: then nothing was compared.
     #[arg(long, value_name = "REGEX", value_parser = regex, help_heading = "Which stacks")]
     stack: Vec<Regex>,
     /// A recursion is the same however deep it is.
@@ -78,7 +81,8 @@ pub(crate) struct Diff {
     /// otherwise.
     #[arg(long)]
     same_environment: bool,
-    /// Exit with 3 if anything differs.
+    /// Exit with 3 if anything differs: a call site, or a window that one side alone has and in which it allocates. (With
+    /// or without this, exit with 4 if no window is on both sides: then nothing was compared.)
     #[arg(long)]
     exit_code: bool,
 }
@@ -132,7 +136,10 @@ impl Diff {
             fold_generics: self.fold_generics,
         };
         let diff = diff(&base, &change, &diff_options);
-        self.require_stacks(&diff)?;
+        let has_windows = diff.compared().next().is_some();
+        if has_windows {
+            self.require_stacks(&diff)?;
+        }
         if self.same_environment {
             require_same(&diff.conditions)?;
         }
@@ -163,6 +170,9 @@ impl Diff {
             Format::Markdown => diff_markdown(&diff, &options),
             Format::Folded => diff_folded(&diff, &options),
         })?;
+        if !has_windows {
+            return Err(self.without_windows(&diff).into());
+        }
         let differs = diff.differs();
         // PERF: as for a report: the process ends anyway.
         std::mem::forget(diff);
@@ -174,17 +184,23 @@ impl Diff {
     fn require_stacks(&self, diff: &Comparison<'_>) -> Result<(), Failure> {
         let own = self.stack.iter().map(|pattern| ("--stack", pattern));
         let patterns: Vec<(&str, &Regex)> = own.chain(self.selection.patterns()).collect();
-        if patterns.is_empty() || diff.recorded_stacks == 0 || diff.stacks(false) > 0 {
+        if patterns.is_empty() || diff.recorded_stacks == 0 || diff.compared_stacks() > 0 {
             return Ok(());
         }
         let words: Vec<String> =
             patterns.iter().map(|(option, pattern)| quote(format!("{option} {pattern}"))).collect();
-        let mut message = format!(
-            "nothing was compared: no stack of {} or {} fits {}\n",
-            quote(&self.base),
-            quote(&self.change),
-            words.join(", ")
-        );
+        let (base, change, words) = (quote(&self.base), quote(&self.change), words.join(", "));
+        let mut alone =
+            diff.unpaired.iter().flatten().filter(|view| !view.in_background && !view.rows.is_empty());
+        if let Some(view) = alone.next() {
+            let message = format!(
+                "nothing was compared: stacks that fit {words} are in {} only, a window of one side\n\
+                 record {base} and {change} with the same windows",
+                quote(&view.window.name)
+            );
+            return Err(Failure::new(UNREADABLE, message));
+        }
+        let mut message = format!("nothing was compared: no stack of {base} or {change} fits {words}\n");
         let functions = diff.profiles.iter().flat_map(|profile| &profile.functions);
         let near: Vec<String> = patterns
             .iter()
@@ -192,7 +208,7 @@ impl Diff {
             .flat_map(|(_, pattern)| nearest_names(&literal(pattern), functions.clone().map(|of| &of.name)))
             .map(quote)
             .collect();
-        if diff.stacks(true) > 0 {
+        if diff.background_stacks() > 0 {
             message.push_str(
                 "stacks of a window do that is not compared unless it is asked for: --window process",
             );
@@ -207,6 +223,23 @@ impl Diff {
             message.push_str("\nto look for a commit that added a stack, compare with a profile that has it");
         }
         Err(Failure::new(UNREADABLE, message))
+    }
+
+    /// Nothing was compared since no window is on both sides.
+    fn without_windows(&self, diff: &Comparison<'_>) -> Failure {
+        let names = |side: usize| {
+            let windows = diff.unpaired[side].iter().filter(|view| !view.in_background);
+            let names: Vec<String> = windows.take(MOST_LISTED).map(|view| quote(&view.window.name)).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        let message = format!(
+            "nothing was compared: no window is on both sides\n{} has {}, {} has {}",
+            quote(&self.base),
+            names(0),
+            quote(&self.change),
+            names(1)
+        );
+        Failure::new(UNREADABLE, message)
     }
 
     fn refuse(&self, error: &heaptally_profile::Error) -> Failure {

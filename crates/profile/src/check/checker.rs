@@ -41,7 +41,13 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
         for condition in &diff.conditions {
             let is_environment = !matches!(
                 condition.what,
-                What::Incomplete | What::Ending | What::Windows | What::Nameless | What::Definitions
+                What::Incomplete
+                    | What::Ending
+                    | What::Windows
+                    | What::Nameless
+                    | What::Definitions
+                    | What::Estimates
+                    | What::LiveOnly
             );
             // A run that failed is told as such already, unless it is accepted.
             if condition.what == What::Ending && !options.accepts_failed {

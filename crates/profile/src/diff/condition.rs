@@ -48,7 +48,12 @@ pub enum What {
     Windows,
     /// How windows of both sides are defined at functions: they may not be the same part of the program.
     Definitions,
-    /// That no call site has a name, on neither side: the programs were stripped.
+    /// That the numbers of both sides are estimates, by the same sampling.
+    Estimates,
+    /// That both sides count only the blocks that were live when their files were written.
+    LiveOnly,
+    /// That no call site of a side, or of both, has a name: the program was stripped. The values are empty for a side with
+    /// names.
     Nameless,
 }
 
@@ -59,7 +64,13 @@ impl What {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
             Self::Recorder | Self::Lifetimes | Self::Sampling => false,
             Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless | Self::Definitions => false,
+            Self::Estimates | Self::LiveOnly => false,
         }
+    }
+
+    /// Whether it says what all numbers are, on both sides.
+    pub fn is_of_numbers(self) -> bool {
+        matches!(self, Self::Sampling | Self::Estimates | Self::LiveOnly)
     }
 }
 
@@ -85,6 +96,8 @@ pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) ->
             What::Sampling,
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),
         ),
+        estimates(environments),
+        live_only(environments),
         incomplete_sides(profiles),
         endings(environments),
         windows(profiles),
@@ -167,7 +180,20 @@ fn definitions(profiles: [&Profile; 2]) -> Option<Condition> {
     (!values[0].is_empty()).then_some(Condition { what: What::Definitions, values })
 }
 
-/// Both sides without a name at any call site.
+/// The sampling of both sides, where it is the same.
+fn estimates(environments: [&Environment; 2]) -> Option<Condition> {
+    let values = environments.map(|of| of.origin.as_ref().map_or("", |of| &of.sampling));
+    let is_same = !values[0].is_empty() && values[0] == values[1];
+    is_same.then(|| Condition { what: What::Estimates, values: values.map(str::to_owned) })
+}
+
+fn live_only(environments: [&Environment; 2]) -> Option<Condition> {
+    let is_so = |of: &&Environment| of.origin.as_ref().is_some_and(|of| of.live_only);
+    let value = || "live blocks".to_owned();
+    environments.iter().all(is_so).then(|| Condition { what: What::LiveOnly, values: [value(), value()] })
+}
+
+/// The sides without a name at any call site.
 fn nameless(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Option<Condition> {
     let is_nameless = |side: usize| {
         let profile = profiles[side];
@@ -177,8 +203,10 @@ fn nameless(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) -> Option<Condi
                 frame_at(profile, location, line).is_some_and(|frame| !has_name(&frame))
             })
     };
-    let value = || "no call site has a name".to_owned();
-    (is_nameless(0) && is_nameless(1)).then(|| Condition { what: What::Nameless, values: [value(), value()] })
+    let value = |side: usize| if is_nameless(side) { "no call site has a name" } else { "" };
+    let values = [value(0), value(1)];
+    let is_any = values.iter().any(|value| !value.is_empty());
+    is_any.then(|| Condition { what: What::Nameless, values: values.map(str::to_owned) })
 }
 
 /// Whether a frame has a name, and not only the place where its function starts: `libfoo.so+0x1234`.

@@ -297,21 +297,29 @@ pub fn diff<'p>(base: &'p Profile, change: &'p Profile, options: &DiffOptions) -
 }
 
 impl<'p> Diff<'p> {
-    /// Whether anything differs that was compared: a call site, or a window that one side alone has. Windows in the
+    /// Whether anything differs: a call site, or a window that one side alone has and in which it allocates. Windows in the
     /// background are not compared.
     pub fn differs(&self) -> bool {
-        self.windows.iter().any(|window| !window.is_in_background() && !window.entries.is_empty())
-            || self.unpaired.iter().flatten().any(|window| !window.in_background)
+        let is_difference = |view: &WindowView<'_>| !view.in_background && !view.rows.is_empty();
+        self.compared().any(|window| !window.entries.is_empty())
+            || self.unpaired.iter().flatten().any(is_difference)
     }
 
-    /// How many stacks of either side are compared, those of windows that one side alone has included; in the background:
-    /// how many of windows that are not compared.
-    pub fn stacks(&self, in_background: bool) -> usize {
-        let of_pairs = |pairs: &[Pair]| pairs.iter().flat_map(|pair| &pair.rows).map(Vec::len).sum::<usize>();
-        let paired = self.windows.iter().filter(|window| window.is_in_background() == in_background);
-        let unpaired = self.unpaired.iter().flatten().filter(|view| view.in_background == in_background);
-        paired.map(|window| of_pairs(&window.pairs)).sum::<usize>()
-            + unpaired.map(|view| view.rows.len()).sum::<usize>()
+    /// The windows that are compared: those of both sides that are not in the background.
+    pub fn compared(&self) -> impl Iterator<Item = &WindowDiff<'p>> {
+        self.windows.iter().filter(|window| !window.is_in_background())
+    }
+
+    /// How many stacks of either side are compared.
+    pub fn compared_stacks(&self) -> usize {
+        self.compared().map(WindowDiff::stacks).sum()
+    }
+
+    /// How many stacks of either side are not compared since their windows are in the background.
+    pub fn background_stacks(&self) -> usize {
+        let paired = self.windows.iter().filter(|window| window.is_in_background());
+        let unpaired = self.unpaired.iter().flatten().filter(|view| view.in_background);
+        paired.map(WindowDiff::stacks).sum::<usize>() + unpaired.map(|view| view.rows.len()).sum::<usize>()
     }
 
     /// What reads the stacks of a side as they were compared.
@@ -324,6 +332,11 @@ impl<'p> WindowDiff<'p> {
     /// Whether it is in the background on both sides.
     pub fn is_in_background(&self) -> bool {
         self.views.iter().all(|view| view.in_background)
+    }
+
+    /// How many stacks of either side it has.
+    fn stacks(&self) -> usize {
+        self.pairs.iter().flat_map(|pair| &pair.rows).map(Vec::len).sum()
     }
 
     /// A count of a side per iteration; a window without iterations counts as one.

@@ -215,12 +215,21 @@ pub(super) fn origin(page: &mut Page, context: &Context<'_>) {
     }
     page.line(&format!("from a {}; not known: {}", escape(&origin.format), unknown.join(", ")));
     if !origin.sampling.is_empty() {
-        page.line(&format!("sampled ({}): the numbers are estimates", escape(&origin.sampling)));
+        page.line(&sampled(&escape(&origin.sampling)));
     }
     if origin.live_only {
-        page.line("live blocks only: what had been freed when the file was written is not counted");
+        page.line(LIVE_ONLY);
     }
     page.line("");
+}
+
+/// What is said of numbers that stand for blocks that were still live.
+pub(super) const LIVE_ONLY: &str =
+    "live blocks only: what had been freed when the file was written is not counted";
+
+/// What is said of numbers that samples were multiplied to. The words are escaped.
+pub(super) fn sampled(sampling: &str) -> String {
+    format!("sampled ({sampling}): the numbers are estimates")
 }
 
 fn word(metric: Metric) -> &'static str {

@@ -1,7 +1,7 @@
 //! Two profiles compared: text and Markdown by snapshots, JSON against its schema.
 
 use heaptally_profile::diff::{DiffOptions, diff};
-use heaptally_profile::model::{Counts, FrameKind, Metric, Profile, WindowKind};
+use heaptally_profile::model::{Counts, FrameKind, Metric, Origin, Profile, WindowKind};
 use heaptally_profile::view::Sort;
 use heaptally_report::diff_folded::diff_folded;
 use heaptally_report::diff_json::diff_json;
@@ -11,7 +11,7 @@ use heaptally_report::{Options, json::json};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::fixture::{everything, profile};
+use crate::fixture::{everything, profile, windows};
 use crate::schema::{check, undescribed};
 
 /// One allocation was added, a function renamed, another one inlined, a third allocates larger blocks.
@@ -186,12 +186,83 @@ fn stripped_sides_are_told_once() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("no call site of either side has a name (stripped)"), "{found:?}");
     assert!(found[0].contains("built with -g"), "{found:?}");
-    assert_eq!(notes(|sides| strip(&mut sides[0])), [""; 0], "one side has names");
+    // One side alone fits nothing of the other.
+    for (side, name) in [(0, "the base"), (1, "the change")] {
+        let found = notes(|sides| strip(&mut sides[side]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let begin =
+            format!("no call site of {name} has a name (stripped), so functions are told apart by where");
+        assert!(found[0].starts_with(&begin) && found[0].contains("built with -g"), "{found:?}");
+    }
     // Without lines no function is known at all, not even where it starts.
     let bare = |side: &mut Profile| {
         side.locations.iter_mut().filter(|of| of.kind == FrameKind::Return).for_each(|of| of.lines.clear());
     };
     assert_eq!(notes(|sides| sides.iter_mut().for_each(bare)).len(), 1);
+}
+
+#[test]
+fn numbers_that_are_estimates_or_of_live_blocks_are_told() {
+    let origin = |sampling: &str, live_only| {
+        Some(Origin { format: "heap profile".into(), sampling: sampling.into(), live_only })
+    };
+    let with = |origins: [Option<Origin>; 2]| {
+        notes(|sides| {
+            for (side, origin) in sides.iter_mut().zip(origins) {
+                side.environment.origin = origin;
+            }
+        })
+    };
+    let half = "one in 512 KiB";
+    assert_eq!(
+        with([origin(half, false), origin(half, false)]),
+        ["both sides: sampled (one in 512 KiB): the numbers are estimates"]
+    );
+    assert_eq!(
+        with([origin(half, false), origin("one in 1 MiB", false)]),
+        ["sampled (one in 512 KiB in the base, one in 1 MiB in the change): the numbers are estimates"]
+    );
+    assert_eq!(
+        with([origin("", true), origin("", true)]),
+        ["both sides: live blocks only: what had been freed when the file was written is not counted"]
+    );
+    assert_eq!(with([origin("", false), origin("", false)]), [""; 0]);
+    let mut sides = sides();
+    sides.iter_mut().for_each(|side| side.environment.origin = origin(half, false));
+    let diff = diff(&sides[0], &sides[1], &DiffOptions::default());
+    let markdown = diff_markdown(&diff, &Options::default());
+    let (above, _) = markdown.split_once("<details>").expect("a folded part");
+    assert!(
+        above.contains("\n`note: both sides: sampled (one in 512 KiB): the numbers are estimates`\n"),
+        "{above}"
+    );
+}
+
+/// In its windows nothing changed, before them two allocations were added.
+#[test]
+fn what_one_side_has_before_the_windows_is_told() {
+    let side = |before: u64| {
+        let mut profile =
+            windows(1, &[("process", &[(before, 8 * before, "start main")]), ("parse", &[(2, 8, "f main")])]);
+        profile.windows[0].kind = WindowKind::Automatic;
+        profile
+    };
+    let told = |base: u64, change: u64| {
+        let (base, change) = (side(base), side(change));
+        let diff = diff(&base, &change, &DiffOptions::default());
+        let text = text(&diff, &Options::default(), Show::Entries);
+        assert!(text.starts_with("no difference: 1 stack in 1 window\n"), "{text}");
+        text.lines().find_map(|line| line.strip_prefix("note: ")).map(str::to_owned)
+    };
+    assert_eq!(
+        told(3, 5).as_deref(),
+        Some("before the windows: \"process\" (3 → 5 allocations); --window process compares the stacks")
+    );
+    assert_eq!(
+        told(3, 1).as_deref(),
+        Some("before the windows: \"process\" (3 → 1 allocation); --window process compares the stacks")
+    );
+    assert_eq!(told(3, 3), None);
 }
 
 #[test]

@@ -127,3 +127,23 @@ fn a_line_of_the_base_is_not_told_of_a_change_that_knows_none() {
     let report: Value = serde_json::from_str(&diff_json(&diff, &Options::default())).expect("JSON");
     assert_eq!(report["windows"][0]["entries"][0]["line"], Value::Null);
 }
+
+#[test]
+fn windows_of_one_side_alone_are_named_as_what_differs() {
+    let rows: Rows<'_> = &[(3, 60, "emit main")];
+    let side = |names: &[&str]| windows(1, &names.iter().map(|name| (*name, rows)).collect::<Vec<_>>());
+    assert_eq!(
+        first_line(&side(&["one", "old"]), &side(&["one", "new", "newer"])),
+        "other windows: \"old\" in the base only; \"new\", \"newer\" in the change only; no difference in the rest: 1 \
+         stack in 1 window"
+    );
+    assert_eq!(
+        first_line(&side(&["old"]), &side(&["new"])),
+        "nothing to compare: no window is on both sides (\"old\" in the base only; \"new\" in the change only)"
+    );
+    // A window in which nothing allocates makes no difference.
+    let (base, change) = (side(&["one"]), windows(1, &[("one", rows), ("idle", &[])]));
+    assert_eq!(first_line(&base, &change), "no difference: 1 stack in 1 window");
+    assert!(!diff(&base, &change, &DiffOptions::default()).differs());
+    assert!(diff(&base, &side(&["one", "new"]), &DiffOptions::default()).differs());
+}

@@ -289,6 +289,32 @@ fn exit_code(bench: &Bench) {
     diff(bench, &[]);
     bench.call(&["diff", "--exit-code", "base.pb.gz", "change.pb.gz"]).expect(3);
     bench.call(&["diff", "--exit-code", "base.pb.gz", "base.pb.gz"]).expect(0);
+    // Nothing is compared without a window of both sides; one that one side alone has differs, and is named.
+    let rename = |profile: &mut Profile, name: &str| {
+        let window = profile.windows.iter_mut().find(|window| window.name == name).unwrap();
+        window.name = format!("other {name}");
+    };
+    write(bench, "other.pb.gz", |profile| ["parse", "look up"].iter().for_each(|name| rename(profile, name)));
+    for options in [&[][..], &["--exit-code"], &["--stack", "insert"]] {
+        let outcome = bench.call(&[&["diff", "base.pb.gz", "other.pb.gz"], options].concat());
+        outcome.expect(4).says(&[
+            "nothing was compared: no window is on both sides",
+            "`base.pb.gz` has `parse`, `look up`, `other.pb.gz` has `other parse`, `other look up`",
+        ]);
+        assert!(outcome.output.starts_with("nothing to compare: no window is on both sides"));
+    }
+    write(bench, "half.pb.gz", |profile| rename(profile, "parse"));
+    let half = bench.call(&["diff", "--exit-code", "base.pb.gz", "half.pb.gz"]);
+    half.expect(3);
+    assert!(
+        half.output
+            .starts_with("other windows: \"parse\" in the base only; \"other parse\" in the change only;")
+    );
+    // … and what is only in such a window was not compared.
+    let insert = bench.call(&["diff", "--exit-code", "base.pb.gz", "half.pb.gz", "--stack", "demo::insert$"]);
+    insert
+        .expect(4)
+        .says(&["stacks that fit `--stack demo::insert$` are in `parse` only, a window of one side"]);
     bench.sandbox.write("cut.pb.gz", &fs::read(bench.sandbox.work("base.pb.gz")).unwrap()[..100], 0o644);
     bench.call(&["diff", "--exit-code", "base.pb.gz", "cut.pb.gz"]).expect(4).says(&["cut.pb.gz"]);
     write(bench, "sampled.pb.gz", |profile| {

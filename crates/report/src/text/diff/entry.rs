@@ -119,8 +119,7 @@ fn facts(sides: &Sides<'_, '_>, window: &WindowDiff<'_>, entry: &Entry) -> Vec<S
     let other = entry.counterpart.and_then(|at| window.entries.get(at));
     let named = other.map(|other| site(sides, window, other, None).join(" ")).unwrap_or_default();
     let times = |entry: &Entry, side: Side| {
-        let allocations = numbers.value(window, side, allocations(entry)[side.index()], false);
-        format!("{allocations} {}", numbers.unit("allocs"))
+        numbers.allocations(&numbers.value(window, side, allocations(entry)[side.index()], false))
     };
     facts.push(match (entry.kind, other) {
         (Kind::New, Some(_)) => {

@@ -25,7 +25,7 @@ pub(super) fn pairs(page: &mut Page, sides: &Sides<'_, '_>, window: &WindowDiff<
     for pair in pairs.iter().take(shown) {
         let [base, change] = [Side::Base, Side::Change]
             .map(|side| numbers.value(window, side, pair.counts[side.index()].allocations, false));
-        page.line(&format!("  {base} → {change} {}   {}", numbers.unit("allocs"), words(pair)));
+        page.line(&format!("  {base} → {}   {}", numbers.allocations(&change), words(pair)));
         for line in sides.diff.explain(window, pair) {
             page.line(&format!("    {}", explained(&line)));
         }

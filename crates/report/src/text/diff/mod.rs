@@ -15,12 +15,14 @@
 //!
 //! The first line is the answer: the first entry of all windows.
 
+mod answer;
 mod entry;
 mod explain;
+mod note;
 mod tree;
 
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::diff::{Condition, Diff, Entry, Kind, Side, What, WindowDiff};
+use heaptally_profile::diff::{Diff, Entry, Kind, Side, WindowDiff};
 use heaptally_profile::model::{Counts, Metric};
 use heaptally_profile::view::WindowView;
 
@@ -29,6 +31,8 @@ use super::page::Page;
 use crate::Options;
 use crate::escape::escape;
 use crate::number::{count, counted, per_iteration};
+
+pub use note::words;
 
 /// What is shown of each window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,11 +66,11 @@ pub fn text(diff: &Diff<'_>, options: &Options, show: Show) -> String {
     let contexts = [0, 1].map(|side| Context::new(diff.profiles[side], options, &sites[side]));
     let sides = Sides { diff, contexts, options };
     let mut page = Page::new(options.color);
-    page.head(&answer(&sides));
-    for condition in &diff.conditions {
-        page.line(&format!("note: {}", words(condition)));
+    page.head(&answer::answer(&sides));
+    for note in diff.conditions.iter().map(words).chain(note::background(diff)) {
+        page.line(&format!("note: {note}"));
     }
-    for window in shown(diff) {
+    for window in diff.compared() {
         page.line("");
         page.head(&head(&sides, window));
         page.line("");
@@ -101,7 +105,7 @@ pub(crate) fn cells(diff: &Diff<'_>, options: &Options) -> Vec<[String; 5]> {
         let (numbers, entry) = (Numbers::of(window), &window.entries[entry]);
         [
             escape(&window.views[1].window.name).into_owned(),
-            format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
+            numbers.allocations(&numbers.delta(window, allocations(entry), false)),
             match sides.has_bytes() {
                 true => format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
                 false => "unknown".to_owned(),
@@ -111,54 +115,6 @@ pub(crate) fn cells(diff: &Diff<'_>, options: &Options) -> Vec<[String; 5]> {
         ]
     };
     diff.order().into_iter().map(cells).collect()
-}
-
-/// The windows that are compared.
-fn shown<'a, 'p>(diff: &'a Diff<'p>) -> impl Iterator<Item = &'a WindowDiff<'p>> {
-    diff.windows.iter().filter(|window| !window.is_in_background())
-}
-
-/// The first line.
-fn answer(sides: &Sides<'_, '_>) -> String {
-    let Some((window, entry)) = sides.diff.first() else { return no_difference(sides.diff) };
-    let numbers = Numbers::of(window);
-    let amount = match window.sign(allocations(entry)) {
-        // What was only renamed counts as much as before.
-        _ if window.is_even(entry) => "as much as before".to_owned(),
-        0 => format!("{} {}", numbers.delta(window, bytes(entry), true), numbers.unit("B")),
-        _ => format!("{} {}", numbers.delta(window, allocations(entry), false), numbers.unit("allocs")),
-    };
-    format!(
-        "{amount} in \"{}\": {} ({})",
-        escape(&window.views[1].window.name),
-        entry::site(sides, window, entry, None).join(" "),
-        match (entry.kind, entry.counterpart) {
-            (Kind::New | Kind::Gone, Some(_)) => {
-                format!("{}; perhaps another name", entry::kind(entry.kind))
-            }
-            _ => entry::kind(entry.kind).to_owned(),
-        }
-    )
-}
-
-/// The first line where no call site differs.
-fn no_difference(diff: &Diff<'_>) -> String {
-    let windows = shown(diff).count() as u64;
-    let [base, change] = diff.unpaired.each_ref().map(|windows| {
-        let windows = windows.iter().filter(|window| !window.in_background).count() as u64;
-        counted(windows, "window", "windows")
-    });
-    if windows == 0 && diff.differs() {
-        return format!(
-            "nothing to compare: no window is on both sides ({base} in the base only, {change} in the change only)"
-        );
-    }
-    let stacks: u64 = shown(diff).map(|window| window.pairing.unchanged).sum();
-    let (windows, stacks) = (counted(windows, "window", "windows"), counted(stacks, "stack", "stacks"));
-    match diff.differs() {
-        true => format!("no difference in {windows} ({stacks}); other windows are on one side only"),
-        false => format!("no difference: {stacks} in {windows}"),
-    }
 }
 
 /// `window "parse"   75.00 → 76.00 allocs/iter (+1.00, +1.3 %)   4,114 → 4,138 B/iter (+24)`.
@@ -177,27 +133,30 @@ fn head(sides: &Sides<'_, '_>, window: &WindowDiff<'_>) -> String {
             counted(iterations[1], "iteration", "iterations")
         ));
     }
-    let part = |what: fn(&Counts) -> u64, unit: &str, is_bytes: bool| {
+    let part = |what: fn(&Counts) -> u64, is_bytes: bool| {
         let counts = [0, 1].map(|side| what(&window.counts[side]));
         let [base, change] = [Side::Base, Side::Change]
             .map(|side| numbers.value(window, side, counts[side.index()], is_bytes));
-        let unit = numbers.unit(unit);
+        let change = match is_bytes {
+            true => format!("{change} {}", numbers.unit("B")),
+            false => numbers.allocations(&change),
+        };
         if window.sign(counts) == 0 {
-            return format!("{change} {unit} (no change)");
+            return format!("{change} (no change)");
         }
         let once = what(&window.one_off);
         if once > 0 && window.sign(counts.map(|count| count.saturating_sub(once))) == 0 {
-            return format!("{base} → {change} {unit} (no change but for what is done once)");
+            return format!("{base} → {change} (no change but for what is done once)");
         }
         let percent = match window.per_iteration(Side::Base, counts[0]) {
             base if base > 0.0 => format!(", {:+.1} %", window.delta(counts) / base * 100.0),
             _ => String::new(),
         };
-        format!("{base} → {change} {unit} ({}{percent})", numbers.delta(window, counts, is_bytes))
+        format!("{base} → {change} ({}{percent})", numbers.delta(window, counts, is_bytes))
     };
-    let allocations = part(|of| of.allocations, "allocs", false);
+    let allocations = part(|of| of.allocations, false);
     match sides.has_bytes() {
-        true => format!("{name}   {allocations}   {}", part(|of| of.bytes, "B", true)),
+        true => format!("{name}   {allocations}   {}", part(|of| of.bytes, true)),
         false => format!("{name}   {allocations}   bytes unknown"),
     }
 }
@@ -259,49 +218,6 @@ fn unpaired(page: &mut Page, diff: &Diff<'_>, has_bytes: bool) {
     page.part("windows of one side", &lines);
 }
 
-/// What differs between the recordings, in words.
-pub fn words(condition: &Condition) -> String {
-    let [base, change] = condition.values.each_ref().map(|value| escape(value));
-    let what = match condition.what {
-        What::Architecture => "another architecture",
-        What::Machine => "another machine",
-        What::Libc => "another C library",
-        What::Allocator => "another allocator",
-        What::Compilers => "other compilers",
-        What::Recorder => "another recorder",
-        What::Lifetimes => {
-            return format!(
-                "blocks were {base} in the base, {change} in the change: only allocations are compared"
-            );
-        }
-        What::Sampling => "other sampling",
-        What::Incomplete => "allocations without a whole stack",
-        What::Windows => {
-            return format!(
-                "windows of the base: {base}, of the change: {change}; a file without windows is of the whole run, so its \
-                 stacks are new or gone: record both with heaptally, or both with the other tool"
-            );
-        }
-        What::Definitions => {
-            return format!(
-                "windows are defined at other functions, and may be other parts of the program: {base} in the base, {change} in \
-                 the change"
-            );
-        }
-        What::Nameless => {
-            return "no call site of either side has a name (stripped), so functions are told apart by where they start, which \
-                    another build moves: record programs with their symbols, best built with -g"
-                .to_owned();
-        }
-        What::Ending => {
-            return format!(
-                "a program failed, and may not have done all of its work: exit code {base} in the base, {change} in the change"
-            );
-        }
-    };
-    format!("{what}: {base} in the base, {change} in the change")
-}
-
 /// How the numbers of a window are written: divided by iterations where either side has several.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
@@ -315,6 +231,12 @@ impl Numbers {
 
     pub(super) fn unit(self, unit: &str) -> String {
         if self.is_divided { format!("{unit}/iter") } else { unit.to_owned() }
+    }
+
+    /// A number of allocations with its unit: `+1 alloc`, `2 allocs`, `1.00 allocs/iter`.
+    pub(super) fn allocations(self, number: &str) -> String {
+        let is_one = number.trim_start_matches(['+', '-']) == "1";
+        format!("{number} {}", if is_one { "alloc".to_owned() } else { self.unit("allocs") })
     }
 
     pub(super) fn value(self, window: &WindowDiff<'_>, side: Side, value: u64, is_bytes: bool) -> String {
