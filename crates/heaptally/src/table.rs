@@ -54,8 +54,9 @@ mod recorder {
         // SAFETY: the name is a C string.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, ABI_V1_NAME.as_ptr()) }.cast::<AbiV1>();
         if found.is_null() {
-            // SAFETY: always callable. It frees the text of the loader's complaint, so that no one else reads it.
-            unsafe { libc::dlerror() };
+            // SAFETY: the name is a C string. A search that succeeds drops the loader's complaint, so that no one else reads
+            // it, and unlike `dlerror` it allocates nothing for that.
+            unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"dlsym".as_ptr()) };
         }
         TABLE.store(found, Ordering::Release);
         (!found.is_null()).then_some(Table(found))

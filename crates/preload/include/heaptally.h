@@ -20,8 +20,8 @@
  *
  * Linking: dlsym() is in libc from glibc 2.34 on; before that add -ldl.
  *
- * The first call in each source file looks the table up. Where there is no recorder, this search allocates once (the
- * text of the loader's error), and it clears what dlerror() would have said.
+ * The first call in each source file looks the table up. Where there is no recorder, this search allocates twice with
+ * glibc (the loader's error and its text), and it clears what dlerror() would have said.
  *
  * Without this header: the recorder also exports functions of the same names and types, so that a program may declare
  *
@@ -85,8 +85,13 @@ static const struct heaptally_abi_v1 *heaptally_detail_look_up(void)
 #else
     table = (const struct heaptally_abi_v1 *)found;
 #endif
+    /* A search that succeeds clears glibc's error, too, and unlike dlerror() it allocates nothing for that. */
     if (!found)
+#if defined(__GLIBC__)
+        (void)dlsym(everywhere, "dlsym");
+#else
         (void)dlerror();
+#endif
 #endif
     __atomic_store_n(&heaptally_detail_table, table, __ATOMIC_RELEASE);
     return table;

@@ -44,3 +44,14 @@ fn a_window_that_never_opens_is_an_error() {
     assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
     assert!(outcome.stderr.contains("nowhere"), "stderr:\n{}", outcome.stderr);
 }
+
+/// What the header says of itself: the loader's error and its text, once, and nothing that `dlerror` would still tell.
+#[test]
+fn the_header_allocates_twice_where_there_is_no_recorder() {
+    if !tool::have(&["gcc"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    program::build(&scratch, "header_alone.c", "program", &["-O1"]);
+    assert_eq!(scratch.shell("./program"), "2 0 none\n");
+}
