@@ -28,7 +28,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "NAME")]
     window: Vec<String>,
     /// Only stacks with a frame that fits, without the callers of the outermost one. A frame fits by its function's
-    /// name or its source file, in any part; of several patterns one has to fit.
+    /// name (whole, or as reports print it) or its source file, in any part; of several patterns one has to fit.
     #[arg(long, value_name = "REGEX", value_parser = regex)]
     under: Vec<Regex>,
     /// Only stacks with a frame that fits.

@@ -47,6 +47,7 @@ pub mod path_text;
 pub mod pprof;
 mod process;
 pub mod repeat;
+pub mod short_name;
 pub mod total;
 mod validate;
 pub mod view;

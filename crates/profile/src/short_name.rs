@@ -1,4 +1,4 @@
-//! Names of C++ as people write them, for the short form.
+//! Names as reports print them: those of C++ as people write them, none with the number that a compiler gave to a clone.
 //!
 //! ```text
 //! std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >       std::string
@@ -7,13 +7,18 @@
 
 use std::borrow::Cow;
 
-use heaptally_profile::frame::Frame;
-use heaptally_profile::name_part;
+use crate::model::Function;
+use crate::name_part;
 
-/// A name without what the standard library adds to it: inline namespaces, default arguments of containers.
-pub(crate) fn shorten(name: &str) -> Cow<'_, str> {
+/// What LLVM gives to functions that it made visible to other modules, with a number that another build has otherwise.
+const LLVM: &str = ".llvm.";
+
+/// A name without what the standard library adds to it (inline namespaces, default arguments of containers), and without
+/// LLVM's number of a clone.
+pub fn shorten(name: &str) -> Cow<'_, str> {
+    let name = without_llvm_number(name);
     if !name.contains("std::") {
-        return Cow::Borrowed(name);
+        return name;
     }
     let mut short = name.replace("std::__cxx11::", "std::").replace("std::__1::", "std::");
     for (long, alias) in [
@@ -70,13 +75,35 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether a frame's name is one of C++, by its mangled one.
-pub(crate) fn is_cpp(frame: &Frame<'_>) -> bool {
-    frame.function.is_some_and(|function| function.system_name.starts_with("_Z"))
+/// Drops ` [clone .llvm.123]` and `.llvm.123`.
+fn without_llvm_number(name: &str) -> Cow<'_, str> {
+    let Some(at) = name.find(LLVM) else { return Cow::Borrowed(name) };
+    let (before, behind) = name.split_at(at);
+    let behind = behind.get(LLVM.len()..).unwrap_or_default();
+    let rest = behind.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    if rest.len() == behind.len() {
+        return Cow::Borrowed(name);
+    }
+    let (before, rest) = match (before.strip_suffix(" [clone "), rest.strip_prefix(']')) {
+        (Some(before), Some(rest)) => (before, rest),
+        _ => (before, rest),
+    };
+    Cow::Owned(format!("{before}{rest}"))
+}
+
+/// The texts that a function is printed as beside its whole name: short, and short without parameters.
+pub fn printed(function: &Function) -> [Cow<'_, str>; 2] {
+    let plain = without_parameters(&function.name, is_cpp(function));
+    [shorten(&function.name), shorten(plain)]
+}
+
+/// Whether a function's name is one of C++, by its mangled one.
+pub fn is_cpp(function: &Function) -> bool {
+    function.system_name.starts_with("_Z")
 }
 
 /// A C++ function's name without its parameters; another name as it is.
-pub(crate) fn without_parameters(name: &str, is_cpp: bool) -> &str {
+pub fn without_parameters(name: &str, is_cpp: bool) -> &str {
     if is_cpp { name_part::without_parameters(name) } else { name }
 }
 
@@ -105,6 +132,10 @@ mod tests {
             ),
             ("std::broken<int, std::allocator<int", "std::broken<int, std::allocator<int"),
             ("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>::push"),
+            ("a::render() [clone .llvm.9347151543946927007]", "a::render()"),
+            ("render.llvm.9347151543946927007.cold", "render.cold"),
+            ("f(int) [clone .llvm.12] [clone .cold]", "f(int) [clone .cold]"),
+            ("a.llvm.rs", "a.llvm.rs"),
         ] {
             assert_eq!(shorten(long), short);
         }

@@ -2,6 +2,7 @@
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::FrameKind;
+use heaptally_profile::short_name;
 
 use crate::escape::escape;
 
@@ -12,6 +13,11 @@ pub(crate) fn name(frame: &Frame<'_>) -> String {
         Some(name) => escape(name).into_owned(),
         None => escape(&frame.place()).into_owned(),
     }
+}
+
+/// Whether its function is one of C++, by its mangled name.
+pub(crate) fn is_cpp(frame: &Frame<'_>) -> bool {
+    frame.function.is_some_and(short_name::is_cpp)
 }
 
 /// Its source as `file:line`, as far as known.

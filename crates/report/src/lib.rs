@@ -48,7 +48,6 @@ mod markdown;
 mod number;
 mod options;
 mod path;
-mod short_name;
 pub mod summary;
 pub mod text;
 mod verdict;

@@ -15,11 +15,11 @@ use heaptally_profile::view::RowView;
 
 use crate::Options;
 use crate::escape::{escape, quote};
-use crate::frame::name;
+use crate::frame::{is_cpp, name};
 use crate::number::{counted, group, share};
 use crate::path::{is_own, shorten};
-use crate::short_name::{is_cpp, shorten as shorten_name, without_parameters};
 use crate::text::diff::words;
+use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 
 mod unmeasured;
 

@@ -1,11 +1,13 @@
 //! `heaptally diff`: compares two profiles.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::diff::{Diff as Comparison, DiffOptions, diff};
 use heaptally_profile::merge::make_comparable;
+use heaptally_profile::short_name;
 use heaptally_profile::view::Sort;
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
@@ -202,13 +204,19 @@ impl Diff {
         }
         let mut message = format!("nothing was compared: no stack of {base} or {change} fits {words}\n");
         let functions = diff.profiles.iter().flat_map(|profile| &profile.functions);
+        let names: Vec<Cow<'_, str>> =
+            functions.map(|function| short_name::shorten(&function.name)).collect();
         let near: Vec<String> = patterns
             .iter()
             .filter(|(option, _)| *option != "--exclude")
-            .flat_map(|(_, pattern)| nearest_names(&literal(pattern), functions.clone().map(|of| &of.name)))
+            .flat_map(|(_, pattern)| nearest_names(&literal(pattern), names.iter().map(Cow::as_ref)))
             .map(quote)
             .collect();
-        if diff.background_stacks() > 0 {
+        if patterns.iter().all(|(option, _)| *option == "--exclude") {
+            message = format!(
+                "nothing was compared: every stack of {base} and {change} has a frame that fits {words}"
+            );
+        } else if diff.background_stacks() > 0 {
             message.push_str(
                 "stacks of a window do that is not compared unless it is asked for: --window process",
             );

@@ -305,6 +305,31 @@ mod tests {
     }
 
     #[test]
+    fn names_fit_as_they_are_printed_too() {
+        let mut profile = profile(&["malloc push run main", "malloc g main"]);
+        let push = profile.functions.iter_mut().find(|function| function.name == "push").unwrap();
+        push.name =
+            "std::vector<idx::Posting, std::allocator<idx::Posting> >::push_back(idx::Posting&&)".into();
+        push.system_name = "_ZNSt6vectorIN3idx7PostingESaIS1_EE9push_backEOS1_".into();
+        let run = profile.functions.iter_mut().find(|function| function.name == "run").unwrap();
+        run.name = "idx::Tokenizer::normalise[abi:cxx11](std::basic_string_view<char, std::char_traits<char> >) const \
+                    [clone .llvm.9347151543946927007]"
+            .into();
+        for (pattern, fits) in [
+            ("vector<idx::Posting>::push_back", true),
+            ("vector<idx::Posting>::push_back$", true),
+            ("^std::vector<idx::Posting>::push_back\\(idx::Posting&&\\)$", true),
+            ("std::allocator<idx::Posting> >::push_back", true),
+            (r"normalise\[abi:cxx11\]\(std::string_view\) const$", true),
+            (r"llvm\.9347151543946927007", true),
+            ("vector<idx::Posting>::pop_back", false),
+        ] {
+            let selection = Selection { filter: patterns(&[pattern]), ..Selection::default() };
+            assert_eq!(look(&profile, &selection).0.len(), usize::from(fits), "{pattern}");
+        }
+    }
+
+    #[test]
     fn a_frame_without_name_is_known_by_its_place() {
         let mut profile = profile(&["malloc f"]);
         profile.modules.push(crate::model::Module { path: "/lib/libodd.so".into(), ..Default::default() });

@@ -6,12 +6,13 @@ use super::LeftOut;
 use crate::call_site::CallSites;
 use crate::frame::{Frame, frame_count, location_frames};
 use crate::model::{FrameKind, Profile, Row, Stack};
+use crate::short_name;
 
 /// What to look at. The default is everything.
 ///
-/// A pattern is compared with each logical frame: with the name of its function and with its source file; a frame
-/// without name is compared by what stands for it, `0x1234 in libfoo.so`. Anywhere in the text is enough. Of several
-/// patterns of one kind one has to fit.
+/// A pattern is compared with each logical frame: with the name of its function, whole and as reports print it
+/// ([`short_name`]), and with its source file; a frame without name is compared by what stands for it,
+/// `0x1234 in libfoo.so`. Anywhere in the text is enough. Of several patterns of one kind one has to fit.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// The names of the windows; empty: all of them.
@@ -141,6 +142,7 @@ impl Fits {
             .iter()
             .map(|function| {
                 (!function.name.is_empty() && any(&function.name))
+                    || short_name::printed(function).iter().any(|name| !name.is_empty() && any(name))
                     || (!function.file.is_empty() && any(&function.file))
             })
             .collect();

@@ -6,7 +6,8 @@ use heaptally_profile::frame::{Frame, location_frames};
 use heaptally_profile::model::{FrameKind, Profile};
 
 use crate::escape::escape;
-use crate::short_name::{is_cpp, without_parameters};
+use crate::frame::is_cpp;
+use heaptally_profile::short_name::without_parameters;
 
 /// An index into a [`FunctionTable`]. Ascending: by name, place and file.
 pub(super) type FunctionIndex = u32;

@@ -12,11 +12,11 @@ use super::head::reallocs;
 use super::recursion::{Run, runs};
 use super::word::Word;
 use crate::escape::escape;
-use crate::frame::{mark, name, source, source_at};
+use crate::frame::{is_cpp, mark, name, source, source_at};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
-use crate::short_name::{is_cpp, shorten as shorten_name, without_parameters};
 use crate::width::{cut_front, cut_middle, width};
+use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 
 /// How many callers are shown in the short form: the first, and the last.
 const NEAR_CALLERS: usize = 8;

@@ -26,8 +26,8 @@ use super::{Context, limited};
 use crate::frame::source_at;
 use crate::number::counted;
 use crate::path::shorten;
-use crate::short_name::shorten as shorten_name;
 use crate::width::width;
+use heaptally_profile::short_name::shorten as shorten_name;
 
 /// How many lines of one function are told.
 const LINES: usize = 3;

@@ -7,9 +7,9 @@ use heaptally_profile::frame::Frame;
 use heaptally_profile::model::LocationId;
 use rustc_hash::FxHashMap;
 
-use crate::frame::{mark, name};
-use crate::short_name::{is_cpp, shorten, without_parameters};
+use crate::frame::{is_cpp, mark, name};
 use crate::width::{cut_middle, width};
+use heaptally_profile::short_name::{shorten, without_parameters};
 
 /// What one name may take of a terminal, or half of a wide one.
 const NAME_COLUMNS: usize = 48;

@@ -7,12 +7,12 @@ use heaptally_profile::view::RowView;
 use super::{Numbers, Sides, allocations, bytes};
 use crate::frame::{mark, name, source};
 use crate::number::counted;
-use crate::short_name::shorten as shorten_name;
 use crate::text::limited;
 use crate::text::page::Page;
 use crate::text::stack::{self, Parts};
 use crate::text::table::{Place, Table};
 use crate::width::cut_middle;
+use heaptally_profile::short_name::shorten as shorten_name;
 
 /// What happened, in a word.
 pub(crate) fn kind(kind: Kind) -> &'static str {

@@ -17,12 +17,12 @@ use rustc_hash::FxHashMap;
 use super::{Numbers, Sides};
 use crate::frame::name;
 use crate::number::counted;
-use crate::short_name::shorten as shorten_name;
 use crate::text::limited;
 use crate::text::page::Page;
 use crate::text::stack::is_listed;
 use crate::text::table::{Place, Table};
 use crate::width::cut_middle;
+use heaptally_profile::short_name::shorten as shorten_name;
 
 #[derive(Default)]
 struct Node {
