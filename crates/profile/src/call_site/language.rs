@@ -11,6 +11,7 @@ pub(super) enum Language {
         mangled: bool,
     },
     Swift,
+    Go,
     /// C, or unknown.
     Other,
 }
@@ -33,6 +34,9 @@ pub(super) fn language(function: &Function) -> Language {
     match function.file.rsplit_once('.').map(|(_, extension)| extension) {
         Some("rs") => Language::Rust,
         Some("swift") => Language::Swift,
+        Some("go") => Language::Go,
+        // Go's run time has assembler files, whose functions are named as Go's own.
+        Some("s") if function.name.contains('.') => Language::Go,
         Some("cc" | "cpp" | "cxx" | "c++" | "C" | "hh" | "hpp" | "hxx" | "h" | "inl" | "ipp" | "tcc") => {
             Language::Cpp { mangled: false }
         }
@@ -121,6 +125,7 @@ mod tests {
     fn without_one_the_file_does() {
         assert_eq!(of("push", "src/a.rs"), Language::Rust);
         assert_eq!(of("push", "/x/vector.tcc"), Language::Cpp { mangled: false });
+        assert_eq!(of("main.push", "/src/main.go"), Language::Go);
         assert_eq!(of("push", "a.c"), Language::Other);
         assert_eq!(of("", ""), Language::Other);
     }

@@ -17,7 +17,22 @@ mod rule;
 
 pub use rule::Rules;
 
+use crate::frame::frame_count;
 use crate::model::{FrameKind, FunctionId, Location, LocationId, ModuleId, Profile, StackId};
+
+/// Whose a frame is: the nearer to the user, the less. What every frame of a stack is in the lists of, the least stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Standing {
+    /// In no list.
+    User,
+    /// A listed function in a module that is not listed: a library's code that was compiled into the program, perhaps with
+    /// code of the user's inlined.
+    Program,
+    /// In a listed module, or the trampoline of a signal.
+    Library,
+    /// A function that does nothing but allocate.
+    Allocation,
+}
 
 /// The call site of one stack by the embedded rules: the location and the index of the line in it.
 ///
@@ -32,6 +47,8 @@ pub struct CallSites<'p> {
     profile: &'p Profile,
     /// By function: whether it is in the lists.
     functions: Vec<bool>,
+    /// By function: whether it does nothing but allocate.
+    allocations: Vec<bool>,
     /// By module.
     modules: Vec<bool>,
 }
@@ -42,37 +59,49 @@ impl<'p> CallSites<'p> {
         Self {
             profile,
             functions: profile.functions.iter().map(|function| rules.lists_function(function)).collect(),
+            allocations: profile.functions.iter().map(|function| rules.allocates(function)).collect(),
             modules: profile.modules.iter().map(|module| rules.lists_module(&module.path)).collect(),
         }
     }
 
-    /// The call site of a stack: the location and the index of the line in it, innermost inlined frame first.
+    /// The call site of a stack: the location and the index of the line in it, innermost inlined frame first: the innermost
+    /// of the frames with the least [`Standing`].
     ///
-    /// Where every frame is in the lists, it is the innermost one that is not the entry point. A location without lines
-    /// has no line 0 either: then the address is all there is to name. `None` when there is no such frame, or no such
-    /// stack.
+    /// A location without lines has no line 0 either: then the address is all there is to name. `None` when there is no
+    /// frame with a standing, or no such stack.
     pub fn of(&self, stack: StackId) -> Option<(LocationId, usize)> {
         let stack = self.profile.stacks.get(stack)?;
-        let mut innermost = None;
+        let mut best: Option<(Standing, (LocationId, usize))> = None;
         for &at in &stack.locations {
             let Some(location) = self.profile.locations.get(at) else { continue };
-            if matches!(location.kind, FrameKind::EntryPoint | FrameKind::Elided) {
-                continue;
-            }
-            innermost = innermost.or(Some((at, 0)));
-            if location.kind == FrameKind::Signal
-                || location.module.is_some_and(|module| self.lists_module(module))
-            {
-                continue;
-            }
-            if location.lines.is_empty() {
-                return Some((at, 0));
-            }
-            if let Some(line) = location.lines.iter().position(|line| !self.lists_function(line.function)) {
-                return Some((at, line));
+            for line_index in 0..frame_count(location) {
+                let Some(standing) = self.standing(location, line_index) else { continue };
+                if standing == Standing::User {
+                    return Some((at, line_index));
+                }
+                if best.is_none_or(|(least, _)| standing < least) {
+                    best = Some((standing, (at, line_index)));
+                }
             }
         }
-        innermost
+        best.map(|(_, place)| place)
+    }
+
+    /// Whose a frame is. `None` for the allocation function itself, and for frames that were left out.
+    pub fn standing(&self, location: &Location, line_index: usize) -> Option<Standing> {
+        if matches!(location.kind, FrameKind::EntryPoint | FrameKind::Elided) {
+            return None;
+        }
+        let function = location.lines.get(line_index).map(|line| line.function);
+        let allocates =
+            function.is_some_and(|function| self.allocations.get(function).copied().unwrap_or(false));
+        Some(match location.module {
+            _ if allocates => Standing::Allocation,
+            _ if location.kind == FrameKind::Signal => Standing::Library,
+            Some(module) if self.lists_module(module) => Standing::Library,
+            _ if function.is_some_and(|function| self.lists_function(function)) => Standing::Program,
+            _ => Standing::User,
+        })
     }
 
     /// Whether a frame is in the lists: the allocation function, the trampoline of a signal, a frame of a listed module
@@ -152,6 +181,21 @@ mod tests {
             ("/lib/libc.so.6", FrameKind::Return, &["pthread_create"]),
         ]);
         assert_eq!(call_site(&profile, 0), Some((1, 0)));
+    }
+
+    /// A thread's start that has the user's code inlined stands nearer to it than what the library did with it.
+    #[test]
+    fn an_allocation_function_stands_in_only_where_there_is_nothing_else() {
+        let new = ("/lib/libstdc++.so.6", FrameKind::Return, &["operator new(unsigned long)"][..]);
+        let mutate = ("/lib/libstdc++.so.6", FrameKind::Return, &["std::string::_M_mutate(int)"][..]);
+        let allocate =
+            ("/bin/x", FrameKind::Return, &["std::allocator<int>::allocate(int)", "std::f<int>()"][..]);
+        let start = ("/lib/libc.so.6", FrameKind::Return, &["start_thread"][..]);
+        let malloc = ("", FrameKind::EntryPoint, &["malloc"][..]);
+        let site = |frames: &[_]| call_site(&profile(frames), 0);
+        assert_eq!(site(&[malloc, new, mutate, allocate, start]), Some((3, 1)));
+        assert_eq!(site(&[malloc, new, mutate, start]), Some((2, 0)));
+        assert_eq!(site(&[malloc, new]), Some((1, 0)));
     }
 
     #[test]

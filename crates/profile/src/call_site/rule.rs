@@ -12,25 +12,31 @@ use crate::model::Function;
 pub struct Rules {
     modules: Vec<String>,
     files: Vec<String>,
+    file_names: Vec<String>,
     symbols: Vec<String>,
     functions: Vec<String>,
+    allocations: Vec<String>,
     functions_rust: Vec<String>,
     functions_cpp: Vec<String>,
     functions_swift: Vec<String>,
+    functions_go: Vec<String>,
 }
 
 /// The list of a section.
 type Section = fn(&mut Rules) -> &mut Vec<String>;
 
 /// The sections by their titles.
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("[module]", |rules| &mut rules.modules),
     ("[file]", |rules| &mut rules.files),
+    ("[file name]", |rules| &mut rules.file_names),
     ("[symbol]", |rules| &mut rules.symbols),
     ("[function]", |rules| &mut rules.functions),
+    ("[allocation]", |rules| &mut rules.allocations),
     ("[function rust]", |rules| &mut rules.functions_rust),
     ("[function c++]", |rules| &mut rules.functions_cpp),
     ("[function swift]", |rules| &mut rules.functions_swift),
+    ("[function go]", |rules| &mut rules.functions_go),
 ];
 
 /// The one pattern that looks like a title.
@@ -80,11 +86,14 @@ impl Rules {
     pub fn extend(&mut self, other: &Self) {
         self.modules.extend_from_slice(&other.modules);
         self.files.extend_from_slice(&other.files);
+        self.file_names.extend_from_slice(&other.file_names);
         self.symbols.extend_from_slice(&other.symbols);
         self.functions.extend_from_slice(&other.functions);
+        self.allocations.extend_from_slice(&other.allocations);
         self.functions_rust.extend_from_slice(&other.functions_rust);
         self.functions_cpp.extend_from_slice(&other.functions_cpp);
         self.functions_swift.extend_from_slice(&other.functions_swift);
+        self.functions_go.extend_from_slice(&other.functions_go);
     }
 
     /// Whether a module is listed, by its path.
@@ -98,6 +107,8 @@ impl Rules {
     /// Whether a function is listed, by its file or one of its names.
     pub fn lists_function(&self, function: &Function) -> bool {
         if any(&self.files, &function.file)
+            || (!function.file.contains('/') && any(&self.file_names, &function.file))
+            || self.allocates(function)
             || any(&self.symbols, &function.system_name)
             || any(&self.functions, &function.name)
         {
@@ -109,10 +120,16 @@ impl Rules {
             Language::Cpp { mangled: true } => false,
             Language::Cpp { mangled: false } => any(&self.functions_cpp, name),
             Language::Swift => any(&self.functions_swift, name),
+            Language::Go => any(&self.functions_go, name),
             Language::Other => {
                 self.lists_rust(name) || any(&self.functions_cpp, name) || any(&self.functions_swift, name)
             }
         }
+    }
+
+    /// Whether a function is listed as one that does nothing but allocate.
+    pub fn allocates(&self, function: &Function) -> bool {
+        any(&self.allocations, &function.name)
     }
 
     /// Whether the lists hold a Rust function: both the type and the trait, where its name has them.
@@ -217,6 +234,61 @@ mod tests {
         assert!(!listed("core::Parser::parse()", "_ZN4core6Parser5parseEv", ""));
         assert!(listed("_M_realloc_insert", "", "/usr/include/c++/12/bits/vector.tcc"));
         assert!(!listed("mine::grow", "", "/src/vector.cc"));
+    }
+
+    /// As valgrind writes them: inlined functions by their last name, files without folder.
+    #[test]
+    fn sources_without_folder_are_known_by_their_name() {
+        for (name, file) in [
+            ("allocate", "new_allocator.h"),
+            ("_M_allocate_node<std::tuple<> >", "hashtable_policy.h"),
+            ("operator[]", "unordered_map.h"),
+            ("operator()", "std_function.h"),
+            ("alloc", "library/alloc/src/alloc.rs"),
+            ("UnknownInlinedFun", "library/core/src/ops/function.rs"),
+            ("strdup", "strdup.c"),
+            ("_dl_init", "dl-init.c"),
+            ("pthread_create@@GLIBC_2.34", "pthread_create.c"),
+        ] {
+            assert!(listed(name, "", file), "{name} {file}");
+        }
+        for (name, file) in [
+            ("grow", "src/hashtable.h"),
+            ("grow", "/p/vector.tcc"),
+            ("string", "string.c"),
+            ("alloc", "src/library/alloc/src/alloc.rs"),
+        ] {
+            assert!(!listed(name, "", file), "{name} {file}");
+        }
+    }
+
+    #[test]
+    fn go_is_judged_by_its_package() {
+        for (name, file) in [
+            ("strings.(*Builder).grow", "/usr/lib/go-1.19/src/strings/builder.go"),
+            ("strings.Repeat", "strings/strings.go"),
+            ("encoding/json.Marshal", "/usr/local/go/src/encoding/json/encode.go"),
+            ("slices.Grow[go.shape.int]", "slices/slices.go"),
+            ("runtime.goexit", "runtime/asm_amd64.s"),
+            ("internal/poll.(*FD).Read", "internal/poll/fd_unix.go"),
+            (
+                "vendor/golang.org/x/net/http2/hpack.NewDecoder",
+                "vendor/golang.org/x/net/http2/hpack/hpack.go",
+            ),
+        ] {
+            assert!(listed(name, "", file), "{name}");
+        }
+        for (name, file) in [
+            ("main.extra", "extra.go"),
+            ("github.com/me/strings.Repeat", "/home/me/go/pkg/mod/github.com/me/strings@v1/x.go"),
+            ("shop/strings.Repeat", "/home/me/shop/strings/x.go"),
+            ("shop.Repeat", "shop/x.go"),
+            // A clone that a C compiler made.
+            ("log.part.0", "log.c"),
+            ("memcpy", "memcpy.s"),
+        ] {
+            assert!(!listed(name, "", file), "{name}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::DiffOptions;
 use super::bare;
 use super::file::{FileId, Files};
 use super::name::{normal_name, similarity, without_generics};
-use crate::call_site::CallSites;
+use crate::call_site::{CallSites, Standing};
 use crate::frame::{Frame, file_name, location_frames};
 use crate::model::{FrameKind, FunctionId, LocationId, Profile};
 
@@ -26,6 +26,8 @@ pub(super) struct Item {
     pub(super) inlined: bool,
     /// A rule lists it: it is nobody's call site.
     pub(super) listed: bool,
+    /// Whose it is, where it can be a call site.
+    pub(super) standing: Option<Standing>,
     /// The allocation function.
     pub(super) entry: bool,
     /// Its source is known, so that inlined functions are known too.
@@ -80,6 +82,8 @@ pub(super) struct Keys {
     known: Vec<Known>,
     /// By side and location.
     items: [Vec<Vec<Item>>; 2],
+    /// Whether one side alone tells which allocation function was called: then it tells nothing apart.
+    pub(super) is_entry_one_sided: bool,
     similarities: Similarities,
 }
 
@@ -146,6 +150,7 @@ impl Keys {
                     inlined: frame.inlined,
                     listed: frame.kind == FrameKind::Elided
                         || location.is_some_and(|location| sites[side].lists(location, frame.line_index)),
+                    standing: location.and_then(|location| sites[side].standing(location, frame.line_index)),
                     entry: frame.kind == FrameKind::EntryPoint,
                     has_source: frame.file().is_some(),
                 }
@@ -154,7 +159,15 @@ impl Keys {
                 .map(|at| location_frames(profile, at).map(&mut item).collect())
                 .collect()
         });
-        let mut keys = Self { meanings, known, items, similarities: Similarities::new() };
+        let has_entry =
+            items.each_ref().map(|items: &Vec<Vec<Item>>| items.iter().flatten().any(|item| item.entry));
+        let mut keys = Self {
+            meanings,
+            known,
+            items,
+            is_entry_one_sided: has_entry[0] != has_entry[1],
+            similarities: Similarities::new(),
+        };
         keys.join_names();
         keys.join_instances();
         keys

@@ -44,6 +44,12 @@ impl<'k> Reader<'k> {
             }
         }
         frames.truncate(row.frame_count);
+        if self.keys.is_entry_one_sided
+            && frames.len() > 1
+            && frames.first().is_some_and(|(item, _)| item.entry)
+        {
+            frames.remove(0);
+        }
         if let Some(last) = frames.iter().rposition(|(item, _)| !item.listed) {
             frames.truncate(last + 1);
         }
@@ -177,8 +183,8 @@ impl Shape {
     }
 }
 
-/// Where the call site is: the innermost frame that is not listed, else the innermost that is not the entry point.
+/// Where the call site is: the innermost of the frames that are nearest to the user.
 pub(super) fn site(frames: &[Item]) -> usize {
-    let site = frames.iter().position(|item| !item.listed);
-    site.unwrap_or_else(|| usize::from(frames.first().is_some_and(|item| item.entry) && frames.len() > 1))
+    let nearest = frames.iter().enumerate().filter_map(|(at, item)| Some((item.standing?, at))).min();
+    nearest.map_or(0, |(_, at)| at)
 }

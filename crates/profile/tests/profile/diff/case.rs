@@ -246,6 +246,24 @@ fn the_side_with_debug_information_names_the_call_site() {
     expect((1, symbols), (1, known), &["-1 Fewer helper:3"]);
 }
 
+/// Tools that write heap profiles do not tell which allocation function was called.
+#[test]
+fn stacks_of_a_tool_that_does_not_tell_the_allocation_function_are_the_same() {
+    let told = "70 19 malloc lex@w.c:5 parse@w.c:6 main@w.c:12\n 5 1000 malloc leak@w.c:11 main@w.c:12";
+    let mut untold = profile(1, &told.replace("malloc ", ""));
+    untold.locations.iter_mut().for_each(|location| location.kind = FrameKind::Return);
+    let told = profile(1, told);
+    for [base, change] in [[&told, &untold], [&untold, &told]] {
+        let diff = compare(base, change);
+        assert_eq!(entries(&diff), [""; 0]);
+        let pairing = diff.windows[0].pairing;
+        assert_eq!((pairing.equal, pairing.unchanged), (2, 2), "{pairing:?}");
+    }
+    // Where both tell it, another one is a difference.
+    let other = profile(1, "70 19 valloc lex@w.c:5 parse@w.c:6 main@w.c:12");
+    assert_eq!(entries(&compare(&told, &other)).len(), 2);
+}
+
 /// `fill` had one allocation in line 5; what it has now may be in any other.
 #[test]
 fn a_line_that_one_side_alone_knows_need_not_be_the_one_that_changed() {
