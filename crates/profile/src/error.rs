@@ -164,7 +164,7 @@ pub enum Error {
     #[error("no profile to merge")]
     NothingToMerge,
     /// Recordings whose numbers cannot stand for one another.
-    #[error("profiles whose numbers do not go together: {what} is {found} in one, {expected} in another")]
+    #[error("profiles whose numbers do not go together: {what} is {expected} in one, {found} in another")]
     Unlike {
         /// What differs.
         what: &'static str,

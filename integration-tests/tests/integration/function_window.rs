@@ -139,6 +139,7 @@ fn functions_that_are_not_there_or_not_called() {
         }
     };
     fails("w=begim..end", &["no function that was loaded fits `begim`", "near it: `begin`"]);
+    fails("w=^begin$..end", &["fits `^begin$`", "as a regular expression it is `re:^begin$`"]);
     fails("w=begin..end_by_jump", &["`end_by_jump` was never called"]);
     fails("w=begin .. re:^wait_|^late", &["window `w`, end", "was never called"]);
 }

@@ -252,7 +252,7 @@ impl Diff {
 
     fn refuse(&self, error: &heaptally_profile::Error) -> Failure {
         let (base, change) = (quote(&self.base), quote(&self.change));
-        Failure::new(UNREADABLE, format!("cannot compare {change} with {base}: {error}"))
+        Failure::new(UNREADABLE, format!("cannot compare {base} with {change}: {error}"))
     }
 }
 

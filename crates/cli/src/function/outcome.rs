@@ -70,6 +70,10 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         let text = quote(&edge.text);
         if found.functions == 0 && problems.is_empty() {
             problems.push(format!("no function that was loaded fits {text}"));
+            if looks_like_regex(&edge.text) {
+                problems
+                    .push(format!("as a regular expression it is {}", quote(format!("re:{}", edge.text))));
+            }
             let near = finder.near(&edge.text);
             if !near.is_empty() {
                 problems.push(format!("near it: {}", near.join(", ")));
@@ -172,6 +176,11 @@ fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Fa
         }
     }
     failure
+}
+
+/// Whether a name was meant for a regular expression: it has marks that no name has there.
+fn looks_like_regex(text: &str) -> bool {
+    !text.starts_with("re:") && (text.starts_with('^') || text.ends_with('$') || text.contains(".*"))
 }
 
 fn copies(count: usize, of: &str) -> String {

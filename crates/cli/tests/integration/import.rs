@@ -78,8 +78,8 @@ fn what_a_tool_did_not_measure_is_neither_sorted_nor_compared() {
     let diff = output(&["diff", &print, &recording]);
     assert!(diff.contains("260 allocs (no change)   bytes unknown"), "{diff}");
     for (base, change, words) in [
-        ("heaptrack.zst", "go.pb.gz", "the sampling is \"one sample in 524288 bytes"),
-        ("jemalloc_sampled.heap.gz", "jemalloc_live.heap.gz", "what is counted is live blocks in one"),
+        ("heaptrack.zst", "go.pb.gz", "the sampling is none in one, \"one sample in 524288 bytes"),
+        ("jemalloc_sampled.heap.gz", "jemalloc_live.heap.gz", "what is counted is all"),
     ] {
         let (base, change) = (fixture(base), fixture(change));
         sandbox.call(["diff", &base, &change]).expect(4).says(&["cannot compare", words]);

@@ -248,6 +248,7 @@ mod tests {
             ("UnknownInlinedFun", "library/core/src/ops/function.rs"),
             ("strdup", "strdup.c"),
             ("_dl_init", "dl-init.c"),
+            ("call_init", "./elf/dl-init.c"),
             ("pthread_create@@GLIBC_2.34", "pthread_create.c"),
         ] {
             assert!(listed(name, "", file), "{name} {file}");

@@ -25,11 +25,8 @@ pub(super) fn judge(
         StackChange::New | StackChange::Renamed => Metric::Allocs,
         StackChange::Grow(metric, _) => *metric,
     };
-    let mut renamed = HashSet::new();
-    if rule.what == StackChange::Renamed {
-        let entries = window.entries.iter().filter(|entry| entry.kind == Kind::RenamedFrom);
-        renamed.extend(entries.flat_map(|entry| entry.pairs.iter().copied()));
-    }
+    let entries = window.entries.iter().filter(|entry| entry.kind == Kind::RenamedFrom);
+    let renamed: HashSet<usize> = entries.flat_map(|entry| entry.pairs.iter().copied()).collect();
     let mut broken: Vec<Excess> = Vec::new();
     let mut unstable = 0;
     for (index, pair) in window.pairs.iter().enumerate() {
@@ -42,7 +39,7 @@ pub(super) fn judge(
         });
         let is_new = pair.rows[0].is_empty();
         let (allowed, may_exceed) = match &rule.what {
-            StackChange::New if is_new => (Rate::ZERO, Rate::ZERO),
+            StackChange::New if is_new && !renamed.contains(&index) => (Rate::ZERO, Rate::ZERO),
             StackChange::Renamed if renamed.contains(&index) => (Rate::ZERO, Rate::ZERO),
             StackChange::Grow(_, amount) if !(is_new && has_new) => {
                 (base.greatest.plus(amount.of(base.greatest)), base.least.plus(amount.of(base.least)))

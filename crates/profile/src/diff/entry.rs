@@ -345,7 +345,12 @@ impl<'a> Maker<'a, '_> {
             }
             let keys = self.sides.readers[0].keys;
             let are_apart = keys.is_one_sided(drafts[down].site) && keys.is_one_sided(drafts[up].site);
-            if !are_apart {
+            let renamed = named.get(&(drafts[up].site, drafts[down].site)).map(|&at| entries[at].kind);
+            if renamed == Some(Kind::RenamedFrom) {
+                // Further stacks of a function that is known to have another name: it calls itself.
+                entries[down].kind = Kind::RenamedTo;
+                entries[up].kind = Kind::RenamedFrom;
+            } else if !are_apart {
                 entries[down].kind = Kind::MovedTo;
                 entries[up].kind = Kind::MovedFrom;
             }

@@ -263,7 +263,7 @@ fn other_conditions_are_an_error() {
     let error = differing(|environment| environment.libc = "glibc 2.41".into()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "profiles whose numbers do not go together: the C library is \"glibc 2.41\" in one, \"glibc 2.36\" in another"
+        "profiles whose numbers do not go together: the C library is \"glibc 2.36\" in one, \"glibc 2.41\" in another"
     );
     assert!(differing(|environment| environment.lifetimes = true).is_err());
     assert_eq!(differing(|environment| environment.libc.clear()), Ok(()), "unknown");

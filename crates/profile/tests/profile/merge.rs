@@ -212,13 +212,13 @@ fn what_is_of_another_kind_is_not_added() {
         add(vec![one.clone(), one.clone()]).expect("a profile goes with itself");
     };
     let exact = imported("", false, &[]);
-    refused(&exact, &Profile::default(), "what wrote it is heaptally in one, \"pprof profile\" in another");
+    refused(&exact, &Profile::default(), "what wrote it is \"pprof profile\" in one, heaptally in another");
     refused(
         &exact,
         &imported("one in 512 bytes", false, &[]),
-        "the sampling is \"one in 512 bytes\" in one, none",
+        "the sampling is none in one, \"one in 512 bytes\" in another",
     );
-    refused(&exact, &imported("", true, &[]), "what is counted is live blocks in one, all in another");
+    refused(&exact, &imported("", true, &[]), "what is counted is all in one, live blocks in another");
     refused(&exact, &imported("", false, &[Metric::Bytes]), "what is not known");
     assert_eq!(add(Vec::new()), Err(Error::NothingToMerge));
 }

@@ -157,7 +157,16 @@ fn stack(bench: &Bench) {
     bench
         .call(&["diff", "base.pb.gz", "base.pb.gz", "--exclude", "main"])
         .expect(4)
-        .says(&["`--exclude main`"]);
+        .says(&["every stack of `base.pb.gz` and `base.pb.gz` has a frame that fits `--exclude main`"]);
+    // A name as it is printed is one that is there.
+    let printed = bench.call(&[
+        "diff",
+        "base.pb.gz",
+        "base.pb.gz",
+        "--stack",
+        "<str as alloc::borrow::ToOwned>::to_owned$",
+    ]);
+    printed.expect(0);
     // It is enough that one of several fits, and that one side has it.
     bench.call(&["diff", "base.pb.gz", "base.pb.gz", "--stack", "zzzzz", "--stack", "insert"]).expect(0);
     write(bench, "without.pb.gz", |profile| {
@@ -321,7 +330,10 @@ fn exit_code(bench: &Bench) {
         let sampling = "one in 512 KiB".to_owned();
         profile.environment.origin = Some(Origin { sampling, ..Origin::default() });
     });
-    bench.call(&["diff", "sampled.pb.gz", "base.pb.gz"]).expect(4).says(&["sampled.pb.gz", "the sampling"]);
+    bench.call(&["diff", "sampled.pb.gz", "base.pb.gz"]).expect(4).says(&[
+        "cannot compare `sampled.pb.gz` with `base.pb.gz`: ",
+        "the sampling is \"one in 512 KiB\" in one, none in another",
+    ]);
     bench.call(&["diff", "sampled.pb.gz", "sampled.pb.gz"]).expect(0);
     bench.sandbox.write("text.pb.gz", "no profile", 0o644);
     bench.call(&["diff", "text.pb.gz", "base.pb.gz"]).expect(4).says(&["not a profile"]);

@@ -246,6 +246,21 @@ fn the_side_with_debug_information_names_the_call_site() {
     expect((1, symbols), (1, known), &["-1 Fewer helper:3"]);
 }
 
+/// Each level of a recursion is a stack of its own, and only the shallow ones are much alike under the new name.
+#[test]
+fn a_function_that_calls_itself_is_renamed_as_a_whole() {
+    let levels = |name: &str| {
+        let stack =
+            |depth: usize| format!("1 10 malloc {}main@r.c:7\n", format!("{name}@r.c:6 ").repeat(depth));
+        (1..=5).map(stack).collect::<String>()
+    };
+    let (base, change) = (profile(1, &levels("walk")), profile(1, &levels("walk_tree")));
+    let diff = compare(&base, &change);
+    assert!(entries(&diff).iter().all(|entry| entry.contains(" Renamed")), "{:?}", entries(&diff));
+    let sum: u64 = diff.windows[0].entries.iter().map(|entry| entry.counts[1].allocations).sum();
+    assert_eq!(sum, 5);
+}
+
 /// Tools that write heap profiles do not tell which allocation function was called.
 #[test]
 fn stacks_of_a_tool_that_does_not_tell_the_allocation_function_are_the_same() {

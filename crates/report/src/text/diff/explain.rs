@@ -57,22 +57,27 @@ fn words(pair: &Pair) -> String {
 }
 
 fn explained(line: &Explained<'_>) -> String {
-    let sign = match line.relation {
-        Relation::Same => "=",
-        Relation::Renamed => "~",
-        Relation::BaseOnly => "-",
-        Relation::ChangeOnly => "+",
-    };
     let place = |frame: &Frame<'_>| {
         let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
         format!("{mark}{}", source(frame).map(|source| format!("  {source}")).unwrap_or_default())
     };
     let whole = |frame: &Frame<'_>| format!("{}{}", name(frame), place(frame));
+    // What differs in nothing that is printed is the same for who reads it.
+    let relation = match &line.frames {
+        [Some(base), Some(change)] if whole(base) == whole(change) => Relation::Same,
+        _ => line.relation,
+    };
+    let sign = match relation {
+        Relation::Same => "=",
+        Relation::Renamed => "~",
+        Relation::BaseOnly => "-",
+        Relation::ChangeOnly => "+",
+    };
     match &line.frames {
-        [Some(base), Some(change)] if line.relation == Relation::Same && place(base) == place(change) => {
+        [Some(base), Some(change)] if relation == Relation::Same && place(base) == place(change) => {
             format!("{sign} {}", whole(change))
         }
-        [Some(base), Some(change)] if line.relation == Relation::Same => {
+        [Some(base), Some(change)] if relation == Relation::Same => {
             format!("{sign} {}  |{}", whole(base), place(change))
         }
         [Some(base), Some(change)] => format!("{sign} {}  |  {}", whole(base), whole(change)),
