@@ -11,6 +11,7 @@ use heaptally_profile::check::{Broken, Finding, Guilty, Note, Outcome, Side, Spr
 use heaptally_profile::diff::{Entry, Kind, Pair, WindowDiff};
 use heaptally_profile::frame::Frame;
 use heaptally_profile::limit::{Amount, Bound, Metric, Origin, Per, Rate, Severity};
+use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 use heaptally_profile::view::RowView;
 
 use crate::Options;
@@ -19,7 +20,6 @@ use crate::frame::{is_cpp, name};
 use crate::number::{counted, group, share};
 use crate::path::{is_own, shorten};
 use crate::text::diff::words;
-use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 
 mod unmeasured;
 

@@ -5,9 +5,9 @@
 //! what changed none        renamed, moved, reached by other callers: behind all of that, though it may count more
 //! ```
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
-use super::rate::difference;
+use super::rate::{difference, iterations};
 use super::{Diff, Entry, WindowDiff};
 use crate::view::{Sort, WindowView};
 
@@ -47,7 +47,7 @@ pub(super) fn in_window(
         let net = net(entries, entry, views);
         let sizes = sorted(net.map(i128::unsigned_abs), sort);
         let group = entry.counterpart.map_or(sites[at], |other| sites[other].min(sites[at]));
-        (sign(net) == 0, std::cmp::Reverse(sizes), sign(net) < 0, group, signs[at] < 0, sites[at], at)
+        (sign(net) == 0, Reverse(sizes), sign(net) < 0, group, signs[at] < 0, sites[at], at)
     };
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by_cached_key(|&at| key(at));
@@ -76,16 +76,19 @@ impl WindowDiff<'_> {
 
     /// The same per iteration, without signs.
     fn net_per_iteration(&self, entry: &Entry) -> [f64; 2] {
-        let [base, change] = self.views.each_ref().map(|view| super::rate::iterations(view.window) as f64);
+        let [base, change] = self.views.each_ref().map(|view| iterations(view.window) as f64);
         self.net(entry).map(|net| net.unsigned_abs() as f64 / (base * change))
     }
 }
+
+/// Whether an entry is even, its sizes per iteration, and whether it is a decrease.
+type Weight = (bool, [f64; 2], bool);
 
 impl Diff<'_> {
     /// The entries of all windows that are compared, the most important one first: the window, the entry in it. Windows are
     /// in their own order where that leaves them equal.
     pub fn order(&self) -> Vec<(usize, usize)> {
-        let mut order: Vec<((bool, [f64; 2], bool), (usize, usize))> = Vec::new();
+        let mut order: Vec<(Weight, (usize, usize))> = Vec::new();
         for (at, window) in self.windows.iter().enumerate().filter(|(_, window)| !window.is_in_background()) {
             for (entry_at, entry) in window.entries.iter().enumerate() {
                 let sizes = sorted(window.net_per_iteration(entry), self.sort);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use heaptally_profile::frame::{Frame, location_frames};
 use heaptally_profile::model::{FrameKind, Profile};
+use heaptally_profile::short_name::without_parameters;
 
 use crate::escape::escape;
 use crate::frame::is_cpp;
-use heaptally_profile::short_name::without_parameters;
 
 /// An index into a [`FunctionTable`]. Ascending: by name, place and file.
 pub(super) type FunctionIndex = u32;

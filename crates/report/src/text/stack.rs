@@ -5,6 +5,7 @@ use std::rc::Rc;
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
 use heaptally_profile::model::{Capture, FrameKind, LocationId, Profile};
+use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 use heaptally_profile::view::{RowView, WindowView};
 
 use super::Context;
@@ -16,7 +17,6 @@ use crate::frame::{is_cpp, mark, name, source, source_at};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
 use crate::width::{cut_front, cut_middle, width};
-use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 
 /// How many callers are shown in the short form: the first, and the last.
 const NEAR_CALLERS: usize = 8;

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::Counts;
+use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::{RowView, Sort, WindowView};
 use rustc_hash::FxHashMap;
 
@@ -27,7 +28,6 @@ use crate::frame::source_at;
 use crate::number::counted;
 use crate::path::shorten;
 use crate::width::width;
-use heaptally_profile::short_name::shorten as shorten_name;
 
 /// How many lines of one function are told.
 const LINES: usize = 3;

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::LocationId;
+use heaptally_profile::short_name::{shorten, without_parameters};
 use rustc_hash::FxHashMap;
 
 use crate::frame::{is_cpp, mark, name};
 use crate::width::{cut_middle, width};
-use heaptally_profile::short_name::{shorten, without_parameters};
 
 /// What one name may take of a terminal, or half of a wide one.
 const NAME_COLUMNS: usize = 48;

@@ -2,6 +2,7 @@
 
 use heaptally_profile::diff::{Entry, Kind, Side, WindowDiff};
 use heaptally_profile::frame::Frame;
+use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::RowView;
 
 use super::{Numbers, Sides, allocations, bytes};
@@ -12,7 +13,6 @@ use crate::text::page::Page;
 use crate::text::stack::{self, Parts};
 use crate::text::table::{Place, Table};
 use crate::width::cut_middle;
-use heaptally_profile::short_name::shorten as shorten_name;
 
 /// What happened, in a word.
 pub(crate) fn kind(kind: Kind) -> &'static str {

@@ -12,6 +12,7 @@
 
 use heaptally_profile::diff::{How, Pair, Side, WindowDiff};
 use heaptally_profile::model::Counts;
+use heaptally_profile::short_name::shorten as shorten_name;
 use rustc_hash::FxHashMap;
 
 use super::{Numbers, Sides};
@@ -22,7 +23,6 @@ use crate::text::page::Page;
 use crate::text::stack::is_listed;
 use crate::text::table::{Place, Table};
 use crate::width::cut_middle;
-use heaptally_profile::short_name::shorten as shorten_name;
 
 #[derive(Default)]
 struct Node {
