@@ -36,11 +36,13 @@ impl PartialEq for Word {
 pub(super) struct Words {
     of_text: RefCell<FxHashMap<Rc<str>, Word>>,
     of_frame: RefCell<FxHashMap<FrameInRoom, Word>>,
-    of_site: RefCell<FxHashMap<(FrameInRoom, u32), Rc<[String]>>>,
+    of_site: RefCell<FxHashMap<SiteInRoom, Rc<[String]>>>,
 }
 
 /// A frame by its location and line, and how many columns there are.
 type FrameInRoom = (LocationId, usize, Option<usize>);
+/// The same with the line of the source that is told.
+type SiteInRoom = (FrameInRoom, u32);
 
 impl Words {
     /// The word of a text.
