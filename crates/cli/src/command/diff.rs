@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::diff::{Diff as Comparison, DiffOptions, diff};
 use heaptally_profile::merge::make_comparable;
 use heaptally_profile::short_name;
-use heaptally_profile::view::Sort;
+use heaptally_profile::view::{Sort, is_in_background};
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
     Options, diff_folded::diff_folded, diff_json::diff_json, diff_markdown::diff_markdown,
@@ -236,8 +236,9 @@ impl Diff {
     /// Nothing was compared since no window is on both sides.
     fn without_windows(&self, diff: &Comparison<'_>) -> Failure {
         let names = |side: usize| {
-            let windows = diff.unpaired[side].iter().filter(|view| !view.in_background);
-            let names: Vec<String> = windows.take(MOST_LISTED).map(|view| quote(&view.window.name)).collect();
+            let profile = diff.profiles[side];
+            let windows = profile.windows.iter().filter(|window| !is_in_background(profile, window));
+            let names: Vec<String> = windows.take(MOST_LISTED).map(|window| quote(&window.name)).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         let message = format!(
