@@ -319,13 +319,15 @@ impl<'a> Maker<'a, '_> {
 
     /// Finds the entries that belong together.
     fn link(&self, drafts: &[Draft], entries: &mut [Entry]) {
-        let named: HashMap<(Key, Key), usize> = drafts
+        // Two sites may each stand for the other, in stacks of their own: so by direction, too.
+        let named: HashMap<(Key, Key, i8), usize> = drafts
             .iter()
             .enumerate()
-            .filter_map(|(at, draft)| Some(((draft.site, draft.other?), at)))
+            .filter_map(|(at, draft)| Some(((draft.site, draft.other?, draft.sign), at)))
             .collect();
         for (entry, draft) in entries.iter_mut().zip(drafts) {
-            entry.counterpart = draft.other.and_then(|other| named.get(&(other, draft.site)).copied());
+            let other = draft.other.and_then(|other| named.get(&(other, draft.site, -draft.sign)));
+            entry.counterpart = other.copied();
         }
         // What grew here and shrank there: by the same amounts, below the same callers.
         type Place = ([u128; 2], Vec<Callers>);
@@ -345,7 +347,7 @@ impl<'a> Maker<'a, '_> {
             }
             let keys = self.sides.readers[0].keys;
             let are_apart = keys.is_one_sided(drafts[down].site) && keys.is_one_sided(drafts[up].site);
-            let renamed = named.get(&(drafts[up].site, drafts[down].site)).map(|&at| entries[at].kind);
+            let renamed = named.get(&(drafts[up].site, drafts[down].site, 1)).map(|&at| entries[at].kind);
             if renamed == Some(Kind::RenamedFrom) {
                 // Further stacks of a function that is known to have another name: it calls itself.
                 entries[down].kind = Kind::RenamedTo;
