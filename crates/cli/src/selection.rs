@@ -1,5 +1,6 @@
 //! The options that say which stacks are looked at, for every command that reads profiles.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::File;
 use std::io::Read;
@@ -7,12 +8,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use heaptally_profile::call_site::Rules;
+use heaptally_profile::check::{Unmeasured, Why};
 use heaptally_profile::model::Profile;
+use heaptally_profile::short_name;
 use heaptally_profile::view::Selection;
 use regex::Regex;
 
 use crate::config::settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::function::near::nearest_names;
 use crate::message::{quote, text};
 
 /// More than any file of rules holds.
@@ -85,17 +89,6 @@ impl SelectionArgs {
         Err(Failure::new(UNREADABLE, lines.join("\n")))
     }
 
-    /// The patterns for stacks, with their options.
-    pub(crate) fn patterns(&self) -> impl Iterator<Item = (&'static str, &Regex)> {
-        let options = [
-            ("--under", &self.under),
-            ("--filter", &self.filter),
-            ("--root", &self.root),
-            ("--exclude", &self.exclude),
-        ];
-        options.into_iter().flat_map(|(option, patterns)| patterns.iter().map(move |of| (option, of)))
-    }
-
     /// The embedded rules and those of the user's files.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let mut rules = Rules::embedded().clone();
@@ -118,6 +111,49 @@ impl SelectionArgs {
         }
         Ok(rules)
     }
+}
+
+/// What to do where no stack of the profiles fits patterns, each given with its kind (as [`Selection::patterns`] has it).
+/// `fit_in_background`: stacks do of windows that are not looked at unless they are asked for.
+pub(crate) fn advice<'p>(
+    patterns: impl IntoIterator<Item = (&'p str, &'p str)>,
+    profiles: &[&Profile],
+    fit_in_background: bool,
+) -> String {
+    if fit_in_background {
+        return "stacks of a window do that is not compared unless it is asked for: --window process"
+            .to_owned();
+    }
+    let functions = profiles.iter().flat_map(|profile| &profile.functions);
+    let names: Vec<Cow<'_, str>> = functions.map(|function| short_name::shorten(&function.name)).collect();
+    let near: Vec<String> = patterns
+        .into_iter()
+        .filter(|(kind, _)| *kind != "exclude")
+        .flat_map(|(_, pattern)| nearest_names(&literal(pattern), names.iter().map(Cow::as_ref)))
+        .map(quote)
+        .collect();
+    match near.is_empty() {
+        true => {
+            "no function has a name that is like it; `heaptally report --by function` lists them".to_owned()
+        }
+        false => format!("functions with names like it: {}", near.join(", ")),
+    }
+}
+
+/// As [`advice`], if that is why something was not measured.
+pub(crate) fn unfit_advice(found: &[Unmeasured], profiles: &[&Profile]) -> Option<String> {
+    found.iter().find_map(|unmeasured| match &unmeasured.why {
+        Why::NothingFits { patterns, fit_in_background } => {
+            let patterns = patterns.iter().map(|(kind, pattern)| (*kind, pattern.as_str()));
+            Some(advice(patterns, profiles, *fit_in_background))
+        }
+        _ => None,
+    })
+}
+
+/// What a pattern says without its marks.
+fn literal(pattern: &str) -> String {
+    pattern.replace("\\b", "").replace(['^', '$', '\\'], "").replace(".*", "")
 }
 
 /// The folder of the user's sources: the repository that holds the working folder, or else that folder.

@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprints;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// The rules, with what they are about.
-const RULES: [(&str, &str); 28] = [
+const RULES: [(&str, &str); 29] = [
     ("too-many", "A window counts more than its limit allows."),
     ("too-few", "A window counts less than its limit expects."),
     ("grew", "A window counts more than its baseline, beyond what is allowed."),
@@ -31,6 +31,7 @@ const RULES: [(&str, &str); 28] = [
     ("sums", "Parts of a recording contradict each other."),
     ("no-lifetimes", "A limit is of what was not recorded."),
     ("other-conditions", "Two recordings were made under conditions that differ."),
+    ("nothing-fits", "No stack fits the patterns that were asked for."),
     ("improvement", "A count is better than its limit."),
     ("unused-limit", "A limit is for no window."),
     ("no-limit", "A window has no limit."),

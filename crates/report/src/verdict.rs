@@ -23,6 +23,7 @@ use crate::text::diff::words;
 
 mod unmeasured;
 
+pub use unmeasured::reason;
 use unmeasured::unmeasured;
 
 /// How grave a statement is.

@@ -22,7 +22,7 @@ use crate::check::{limits_file, self_test};
 use crate::config::settings;
 use crate::exit::{Failure, IMPROVEMENT, REGRESSION, UNREADABLE, USAGE};
 use crate::message::{self, quote};
-use crate::selection::{SelectionArgs, project};
+use crate::selection::{SelectionArgs, project, unfit_advice};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
 
 /// Where what is too long to print goes, unless it is said.
@@ -291,6 +291,10 @@ impl Check {
         let subject = Subject::new(change, base, limits, &options);
         let verdict = check(&subject, limits, &options);
         self.tell(&verdict, &options)?;
+        let profiles: Vec<&Profile> = subject.base.iter().chain([&subject.change]).collect();
+        if let Some(advice) = unfit_advice(&verdict.unmeasured, &profiles) {
+            message::print(&advice);
+        }
         let code = self.code(verdict.outcome(self.rules.strict));
         // PERF: as for a report: the process ends anyway.
         std::mem::forget(verdict);

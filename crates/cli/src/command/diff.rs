@@ -1,14 +1,12 @@
 //! `heaptally diff`: compares two profiles.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use heaptally_profile::diff::{Diff as Comparison, DiffOptions, diff};
 use heaptally_profile::merge::make_comparable;
-use heaptally_profile::short_name;
-use heaptally_profile::view::{Sort, is_in_background};
+use heaptally_profile::view::{Selection, Sort, is_in_background};
 use heaptally_report::text::diff::{Show, text};
 use heaptally_report::{
     Options, diff_folded::diff_folded, diff_json::diff_json, diff_markdown::diff_markdown,
@@ -19,9 +17,8 @@ use crate::baseline::{require_same, resolve_file};
 use crate::command::report::read;
 use crate::config::settings;
 use crate::exit::{Failure, REGRESSION, UNREADABLE};
-use crate::function::near::nearest_names;
 use crate::message::quote;
-use crate::selection::{SelectionArgs, project, regex};
+use crate::selection::{SelectionArgs, advice, project, regex};
 use crate::terminal::{color, print, width};
 
 /// So many windows are named.
@@ -140,7 +137,7 @@ impl Diff {
         let diff = diff(&base, &change, &diff_options);
         let has_windows = diff.compared().next().is_some();
         if has_windows {
-            self.require_stacks(&diff)?;
+            self.require_stacks(&diff, &diff_options.selection)?;
         }
         if self.same_environment {
             require_same(&diff.conditions)?;
@@ -183,14 +180,14 @@ impl Diff {
     }
 
     /// Refuses patterns that no stack fits: nothing was compared then, and nothing differs.
-    fn require_stacks(&self, diff: &Comparison<'_>) -> Result<(), Failure> {
-        let own = self.stack.iter().map(|pattern| ("--stack", pattern));
-        let patterns: Vec<(&str, &Regex)> = own.chain(self.selection.patterns()).collect();
+    fn require_stacks(&self, diff: &Comparison<'_>, selection: &Selection) -> Result<(), Failure> {
+        let own = self.stack.iter().map(|pattern| ("stack", pattern));
+        let patterns: Vec<(&str, &Regex)> = own.chain(selection.patterns()).collect();
         if patterns.is_empty() || diff.recorded_stacks == 0 || diff.compared_stacks() > 0 {
             return Ok(());
         }
         let words: Vec<String> =
-            patterns.iter().map(|(option, pattern)| quote(format!("{option} {pattern}"))).collect();
+            patterns.iter().map(|(kind, pattern)| quote(format!("--{kind} {pattern}"))).collect();
         let (base, change, words) = (quote(&self.base), quote(&self.change), words.join(", "));
         let mut alone =
             diff.unpaired.iter().flatten().filter(|view| !view.in_background && !view.rows.is_empty());
@@ -202,31 +199,13 @@ impl Diff {
             );
             return Err(Failure::new(UNREADABLE, message));
         }
-        let mut message = format!("nothing was compared: no stack of {base} or {change} fits {words}\n");
-        let functions = diff.profiles.iter().flat_map(|profile| &profile.functions);
-        let names: Vec<Cow<'_, str>> =
-            functions.map(|function| short_name::shorten(&function.name)).collect();
-        let near: Vec<String> = patterns
-            .iter()
-            .filter(|(option, _)| *option != "--exclude")
-            .flat_map(|(_, pattern)| nearest_names(&literal(pattern), names.iter().map(Cow::as_ref)))
-            .map(quote)
-            .collect();
-        if patterns.iter().all(|(option, _)| *option == "--exclude") {
-            message = format!(
-                "nothing was compared: every stack of {base} and {change} has a frame that fits {words}"
-            );
-        } else if diff.background_stacks() > 0 {
-            message.push_str(
-                "stacks of a window do that is not compared unless it is asked for: --window process",
-            );
-        } else if near.is_empty() {
-            message.push_str(
-                "no function has a name that is like it; `heaptally report --by function` lists them",
-            );
+        let mut message = if patterns.iter().all(|(kind, _)| *kind == "exclude") {
+            format!("nothing was compared: every stack of {base} and {change} has a frame that fits {words}")
         } else {
-            message.push_str(&format!("functions with names like it: {}", near.join(", ")));
-        }
+            let patterns = patterns.iter().map(|(kind, pattern)| (*kind, pattern.as_str()));
+            let advice = advice(patterns, &diff.profiles, diff.background_stacks() > 0);
+            format!("nothing was compared: no stack of {base} or {change} fits {words}\n{advice}")
+        };
         if self.exit_code && !self.stack.is_empty() {
             message.push_str("\nto look for a commit that added a stack, compare with a profile that has it");
         }
@@ -255,9 +234,4 @@ impl Diff {
         let (base, change) = (quote(&self.base), quote(&self.change));
         Failure::new(UNREADABLE, format!("cannot compare {base} with {change}: {error}"))
     }
-}
-
-/// What a pattern says without its marks.
-fn literal(pattern: &Regex) -> String {
-    pattern.as_str().replace("\\b", "").replace(['^', '$', '\\'], "").replace(".*", "")
 }

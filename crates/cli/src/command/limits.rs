@@ -7,23 +7,24 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueHint};
 use heaptally_profile::call_site::CallSites;
-use heaptally_profile::check::{CheckOptions, Outcome, Spread, Subject, check};
+use heaptally_profile::check::{CheckOptions, Spread, Subject, check, unmeasured};
+use heaptally_profile::diff::DiffOptions;
 use heaptally_profile::limit::update::{Edit, Measured, Update as How, update};
 use heaptally_profile::limit::{
     Amount, Bound, Gate, Limits, Metric, Per, Rule, Severity, StackChange, threshold,
 };
 use heaptally_profile::merge::merge;
 use heaptally_profile::model::Profile;
-use heaptally_profile::view::{View, WindowView};
+use heaptally_profile::view::{Selection, View, WindowView};
 use heaptally_report::escape::escape;
-use heaptally_report::text::check::text;
+use heaptally_report::text::check::{reason, text};
 
 use crate::baseline::read;
 use crate::check::form::write;
 use crate::check::limits_file::{self, Kind};
 use crate::exit::{Failure, UNREADABLE};
 use crate::message::quote;
-use crate::selection::{SelectionArgs, project};
+use crate::selection::{SelectionArgs, project, unfit_advice};
 use crate::terminal::print;
 
 /// Writes files of limits from profiles, and shows what they say.
@@ -111,8 +112,9 @@ impl Update {
                 ),
             )
         })?;
-        self.check_measured(&profile)?;
-        let measured = self.measured(&profile)?;
+        let selection = self.selection(&profile)?;
+        self.check_measured(&profile, &selection)?;
+        let measured = self.measured(&profile, &selection)?;
         let mut edits = Vec::new();
         for file in self.files()? {
             let before = existing(&file)?;
@@ -159,24 +161,32 @@ impl Update {
     }
 
     /// A limit is what was measured: nothing else is written.
-    fn check_measured(&self, profile: &Profile) -> Result<(), Failure> {
-        let (limits, options) = (Limits::default(), CheckOptions::default());
+    fn check_measured(&self, profile: &Profile, selection: &Selection) -> Result<(), Failure> {
+        let diff = DiffOptions {
+            selection: selection.clone(),
+            rules: self.selection.rules()?,
+            ..DiffOptions::default()
+        };
+        let (limits, options) = (Limits::default(), CheckOptions { diff, ..CheckOptions::default() });
         let subject = Subject::new(profile.clone(), None, &limits, &options);
-        let verdict = check(&subject, &limits, &options);
-        if verdict.outcome(false) != Outcome::Unmeasured {
-            return Ok(());
-        }
-        let told = text(&verdict, &heaptally_report::Options::default(), false, None);
-        let first = told.lines().next().unwrap_or_default();
-        Err(Failure::new(UNREADABLE, format!("{first}\nno limit was written; record again")))
+        let found = unmeasured(&subject, &limits, &options);
+        let Some(first) = found.first() else { return Ok(()) };
+        let next = unfit_advice(&found, &[profile]).unwrap_or_else(|| "record again".to_owned());
+        Err(Failure::new(
+            UNREADABLE,
+            format!("NOT MEASURED: {}\nno limit was written; {next}", reason(first)),
+        ))
     }
 
-    fn measured(&self, profile: &Profile) -> Result<Vec<Measured>, Failure> {
+    fn selection(&self, profile: &Profile) -> Result<Selection, Failure> {
         let file = self.profile.first().map_or(Path::new("the profile"), PathBuf::as_path);
-        let selection = self.selection.selection(profile, file)?;
+        self.selection.selection(profile, file)
+    }
+
+    fn measured(&self, profile: &Profile, selection: &Selection) -> Result<Vec<Measured>, Failure> {
         let rules = self.selection.rules()?;
         let sites = CallSites::new(profile, &rules);
-        let view = View::new(profile, &selection, &sites, heaptally_profile::view::Sort::Count);
+        let view = View::new(profile, selection, &sites, heaptally_profile::view::Sort::Count);
         let windows = view.windows.iter().filter(|window| !window.in_background);
         Ok(windows.map(|window| of_window(window, profile)).collect())
     }

@@ -167,6 +167,41 @@ fn an_empty_file_checks_nothing_and_says_so() {
     sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--self-test"]).expect(4);
 }
 
+/// What a pattern leaves nothing of neither grows nor keeps to a limit.
+#[test]
+fn patterns_that_no_stack_fits_pass_nothing() {
+    let sandbox = sandbox();
+    sandbox.write("l.toml", "[window.\"*\"]\nallocs = 100\n", 0o644);
+    for (option, pattern) in
+        [("--filter", "insrt"), ("--under", "insrt"), ("--root", "insrt"), ("--exclude", ".")]
+    {
+        for against in [["--baseline", "demo.pb.gz"], ["--limits", "l.toml"]] {
+            let words = [&["check", "demo.pb.gz", option, pattern][..], &against].concat();
+            let outcome = sandbox.call(&words);
+            let first = format!("NOT MEASURED: no stack fits \"{option} {pattern}\"\n");
+            assert!(outcome.expect(4).output.starts_with(&first), "{outcome:#?}");
+            let next = if option == "--exclude" { "report --by function" } else { "demo::insert`" };
+            outcome.says(&[next]);
+            let json = sandbox.call([&words[..], &["--json"]].concat());
+            let report: Value = serde_json::from_str(&json.expect(4).output).unwrap();
+            assert_eq!(report["outcome"], "unmeasured");
+            assert_eq!(report["unmeasured"][0]["rule"], "nothing-fits");
+        }
+    }
+    // One side is enough, and where nothing was recorded there is nothing that could fit.
+    edited(&sandbox, "none.pb.gz", |profile| profile.rows.clear());
+    let call = |change, base| sandbox.call(["check", change, "--baseline", base, "--filter", "demo::insert"]);
+    call("none.pb.gz", "demo.pb.gz").expect(0);
+    call("demo.pb.gz", "none.pb.gz").expect(3);
+    call("none.pb.gz", "none.pb.gz").expect(0);
+    // The window before the others is one that is asked for, or that a limit names.
+    let of_start = |options: &[&str]| {
+        let words = ["check", "demo.pb.gz", "--filter", "std::rt::init|rt::lang_start|main"];
+        sandbox.call([&words[..], &["--limits", "l.toml"], options].concat())
+    };
+    of_start(&[]).expect(0);
+}
+
 #[test]
 fn d13_an_improvement_is_no_failure() {
     let sandbox = sandbox();

@@ -15,17 +15,11 @@ use super::{
 /// Checks a profile.
 pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) -> Verdict<'p> {
     let compared = Compared::new(subject, &options.diff);
-    let mut verdict = Verdict {
-        compared,
-        findings: Vec::new(),
-        unmeasured: subject.unmeasured.clone(),
-        notes: Vec::new(),
-        checked: Vec::new(),
-    };
+    let unmeasured = measurement::of_compared(&compared, subject, limits, options);
+    let mut verdict =
+        Verdict { compared, findings: Vec::new(), unmeasured, notes: Vec::new(), checked: Vec::new() };
     let mut checker = Checker { limits, options, uses: vec![false; limits.gates.len()] };
-    for (side, profile) in [(Side::Base, subject.base.as_ref()), (Side::Change, Some(&subject.change))] {
-        let Some(profile) = profile else { continue };
-        verdict.unmeasured.extend(measurement::lost(profile, side, limits));
+    for (side, profile) in subject.sides() {
         let is_note = |warning: &&String| options.accepts_incomplete || !warning.starts_with(INCOMPLETE);
         for warning in profile.images.iter().flat_map(|image| &image.warnings).filter(is_note) {
             verdict.notes.push(Note::Coverage { side, warning: warning.clone() });
@@ -85,14 +79,14 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn window(&mut self, verdict: &mut Verdict<'_>, at: WindowAt) {
         let Some(view) = verdict.compared.window(at) else { return };
+        if !gate::is_looked_at(self.limits, view) {
+            return;
+        }
         let (name, in_background) = (view.window.name.clone(), view.in_background);
         let (own, _) = gate::of_window(&self.limits.gates, &name, in_background);
         own.iter().for_each(|gate| self.uses[*gate] = true);
         let mut gates: Vec<&Gate> = own.iter().filter_map(|gate| self.limits.gates.get(*gate)).collect();
         let has_base = verdict.compared.pair(at).is_some();
-        if in_background && gates.is_empty() {
-            return;
-        }
         if gates.is_empty() {
             let has_defaults = has_base && !self.options.defaults.is_empty();
             if has_defaults {
@@ -105,7 +99,6 @@ impl Checker<'_> {
         if verdict.compared.diff.is_some() && !has_base {
             verdict.notes.push(Note::NotInBase { window: at });
         }
-        self.measurement(verdict, at);
         gates.retain(|gate| gate.severity != Severity::Off);
         let judges_unstable =
             self.limits.judges_unstable(&name).unwrap_or(false) || self.options.judges_unstable;
@@ -146,16 +139,6 @@ impl Checker<'_> {
         let gates = own.into_iter().filter_map(|at| self.limits.gates.get(at));
         let off = gates.chain(&self.options.defaults).filter(|gate| gate.severity == Severity::Off);
         off.collect()
-    }
-
-    fn measurement(&self, verdict: &mut Verdict<'_>, at: WindowAt) {
-        let Some(view) = verdict.compared.window(at) else { return };
-        let mut found: Vec<Unmeasured> =
-            measurement::cut(view, Side::Change, self.limits).into_iter().collect();
-        if let Some(pair) = verdict.compared.pair(at) {
-            found.extend(measurement::cut(&pair.views[0], Side::Base, self.limits));
-        }
-        verdict.unmeasured.extend(found);
     }
 
     fn count(

@@ -72,6 +72,13 @@ impl<'p> Compared<'p> {
         }
     }
 
+    /// The windows of both sides, those without a partner included.
+    pub fn views(&self) -> impl Iterator<Item = &WindowView<'p>> {
+        let paired = self.diff.iter().flat_map(|diff| &diff.windows).flat_map(|window| &window.views);
+        let of_base = self.diff.iter().flat_map(|diff| &diff.unpaired[0]);
+        paired.chain(of_base).chain(self.alone())
+    }
+
     /// A window of the profile that is checked.
     pub fn window(&self, at: WindowAt) -> Option<&WindowView<'p>> {
         match at {

@@ -1,6 +1,7 @@
 //! Which limits are a window's, and whether a count keeps to one.
 
 use crate::limit::{Amount, Bound, CountRule, Gate, Limits, Rate};
+use crate::view::WindowView;
 
 use super::Spread;
 
@@ -24,6 +25,11 @@ pub(super) fn of_window(gates: &[Gate], name: &str, in_background: bool) -> (Vec
         };
         nearest.is_some_and(is_as_near)
     })
+}
+
+/// Whether a window is held to anything: one in the background only if a limit names it.
+pub(super) fn is_looked_at(limits: &Limits, view: &WindowView<'_>) -> bool {
+    !view.in_background || !of_window(&limits.gates, &view.window.name, true).0.is_empty()
 }
 
 /// Whether a count keeps to a limit.

@@ -7,7 +7,7 @@ use crate::limit::{CUT_PERCENT, Limits, Metric, Origin, Rate};
 use crate::model::{Image, Profile};
 use crate::view::WindowView;
 
-use super::{CheckOptions, Side};
+use super::{CheckOptions, Compared, Side, Subject, gate};
 
 /// Why a check cannot pass though no limit is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,56 @@ pub enum Why {
     },
     /// The recordings were made under conditions that differ, and were not to.
     Environment(Condition),
+    /// No stack fits the patterns that choose stacks.
+    NothingFits {
+        /// Each with its kind (see [`Selection::patterns`](crate::view::Selection::patterns)).
+        patterns: Vec<(&'static str, String)>,
+        /// Whether stacks of windows fit that are not looked at unless they are asked for.
+        fit_in_background: bool,
+    },
+}
+
+/// What was not measured, whatever the limits of counts and stacks say.
+pub fn unmeasured(subject: &Subject, limits: &Limits, options: &CheckOptions) -> Vec<Unmeasured> {
+    of_compared(&Compared::new(subject, &options.diff), subject, limits, options)
+}
+
+pub(super) fn of_compared(
+    compared: &Compared<'_>,
+    subject: &Subject,
+    limits: &Limits,
+    options: &CheckOptions,
+) -> Vec<Unmeasured> {
+    let mut found = subject.unmeasured.clone();
+    found.extend(nothing_fits(compared, limits, options));
+    for (side, profile) in subject.sides() {
+        found.extend(lost(profile, side, limits));
+    }
+    for at in compared.windows() {
+        let Some(view) = compared.window(at).filter(|view| gate::is_looked_at(limits, view)) else {
+            continue;
+        };
+        found.extend(cut(view, Side::Change, limits));
+        found.extend(compared.pair(at).and_then(|pair| cut(&pair.views[0], Side::Base, limits)));
+    }
+    found
+}
+
+/// Where a selection leaves nothing of what was recorded: nothing of it grows, nor is anything below a limit.
+fn nothing_fits(compared: &Compared<'_>, limits: &Limits, options: &CheckOptions) -> Option<Unmeasured> {
+    let (own, background): (Vec<_>, Vec<_>) =
+        compared.views().partition(|view| gate::is_looked_at(limits, view));
+    let fits = |views: &[&WindowView<'_>]| views.iter().any(|view| !view.rows.is_empty());
+    let left_out = own.iter().any(|view| view.left_out.stacks() > 0);
+    if fits(&own) || !left_out {
+        return None;
+    }
+    let patterns = options.diff.selection.patterns();
+    let why = Why::NothingFits {
+        patterns: patterns.map(|(kind, pattern)| (kind, pattern.to_string())).collect(),
+        fit_in_background: fits(&background),
+    };
+    Some(Unmeasured { side: Side::Change, window: None, why })
 }
 
 /// What is missing of a profile as a whole.
@@ -117,7 +167,7 @@ pub(super) fn of_profile(profile: &Profile, side: Side, options: &CheckOptions) 
 }
 
 /// What is missing of a profile's events. Whose window they were of is not known of all that were lost.
-pub(super) fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unmeasured> {
+fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unmeasured> {
     let lost = profile.lost_allocations();
     let recorded = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.counts.allocations));
     let accepted = limits.lost.unwrap_or(Rate::ZERO);
@@ -130,7 +180,7 @@ pub(super) fn lost(profile: &Profile, side: Side, limits: &Limits) -> Option<Unm
 }
 
 /// What is missing of a window.
-pub(super) fn cut(view: &WindowView<'_>, side: Side, limits: &Limits) -> Option<Unmeasured> {
+fn cut(view: &WindowView<'_>, side: Side, limits: &Limits) -> Option<Unmeasured> {
     let accepted = limits.cut.unwrap_or(Rate::new(CUT_PERCENT, 1));
     let (cut, of) = (view.captures.cut, view.captures.total());
     let window = Some(view.window.name.clone());

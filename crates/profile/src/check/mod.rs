@@ -56,7 +56,7 @@ pub use crate::diff::Side;
 pub use checker::check;
 pub use compared::{Compared, WindowAt};
 pub use guilty::Guilty;
-pub use measurement::{Unmeasured, Why};
+pub use measurement::{Unmeasured, Why, unmeasured};
 pub use note::Note;
 pub use spread::Spread;
 pub use subject::Subject;

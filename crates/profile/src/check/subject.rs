@@ -60,6 +60,12 @@ impl Subject {
         }
         Self { change, base, unmeasured, notes }
     }
+
+    /// The profiles, the base first.
+    pub(super) fn sides(&self) -> impl Iterator<Item = (Side, &Profile)> {
+        let base = self.base.iter().map(|base| (Side::Base, base));
+        base.chain([(Side::Change, &self.change)])
+    }
 }
 
 /// What was left out.

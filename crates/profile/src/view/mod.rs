@@ -82,6 +82,13 @@ pub struct LeftOut {
     pub filtered: Counts,
 }
 
+impl LeftOut {
+    /// How many stacks.
+    pub fn stacks(&self) -> u64 {
+        self.not_under_stacks.saturating_add(self.filtered_stacks)
+    }
+}
+
 impl<'p> View<'p> {
     /// Looks at a profile.
     pub fn new(profile: &'p Profile, selection: &Selection, sites: &CallSites<'p>, sort: Sort) -> Self {

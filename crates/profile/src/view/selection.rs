@@ -34,6 +34,17 @@ impl Selection {
         self.windows.iter().map(String::as_str).filter(|name| !known(name)).collect()
     }
 
+    /// The patterns for stacks, each with what it is called here and, with `--` before it, as an option.
+    pub fn patterns(&self) -> impl Iterator<Item = (&'static str, &Regex)> {
+        let kinds = [
+            ("under", &self.under),
+            ("filter", &self.filter),
+            ("root", &self.root),
+            ("exclude", &self.exclude),
+        ];
+        kinds.into_iter().flat_map(|(kind, patterns)| patterns.iter().map(move |pattern| (kind, pattern)))
+    }
+
     /// Whether every stack of the windows is looked at.
     pub fn takes_all_stacks(&self) -> bool {
         self.under.is_empty() && self.filter.is_empty() && self.exclude.is_empty() && self.root.is_empty()

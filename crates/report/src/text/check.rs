@@ -30,6 +30,8 @@ use crate::escape::quote;
 use crate::number::counted;
 use crate::verdict::{Level, Statement, answer, of_pair, statements};
 
+pub use crate::verdict::reason;
+
 /// How many lines a verdict takes that is not to fill a screen.
 pub const MOST_LINES: usize = 40;
 /// How many statements of it stand before the stacks.

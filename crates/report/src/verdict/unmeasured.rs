@@ -8,7 +8,34 @@ use crate::escape::{escape, quote};
 use crate::number::{counted, share};
 use crate::text::diff::words;
 
+/// As a statement, with the option that accepts it where there is one.
 pub(super) fn unmeasured(unmeasured: &Unmeasured) -> Statement {
+    let (rule, message) = rule_and_reason(unmeasured);
+    let accepted = match &unmeasured.why {
+        Why::Failed { .. } => ": --accept-failed checks it",
+        Why::Incomplete { .. } | Why::Children { .. } => ": --accept-incomplete checks the rest",
+        _ => "",
+    };
+    Statement {
+        level: Level::Error,
+        rule,
+        window: unmeasured.window.clone(),
+        message: message + accepted,
+        origin: match &unmeasured.why {
+            Why::NoLifetimes { origin, .. } => Some(origin.clone()),
+            _ => None,
+        },
+        sites: Vec::new(),
+        count: None,
+    }
+}
+
+/// Why something was not measured, in words.
+pub fn reason(unmeasured: &Unmeasured) -> String {
+    rule_and_reason(unmeasured).1
+}
+
+fn rule_and_reason(unmeasured: &Unmeasured) -> (&'static str, String) {
     let of = side(unmeasured.side);
     let window =
         unmeasured.window.as_deref().map(|name| format!(" in window {}", quote(name))).unwrap_or_default();
@@ -16,26 +43,21 @@ pub(super) fn unmeasured(unmeasured: &Unmeasured) -> Statement {
         let decimals = (0..=9).find(|decimals| accepted.has_decimals(*decimals)).unwrap_or(9);
         format!("{} % accepted", accepted.rounded(decimals))
     };
-    let mut origin = None;
-    let (rule, message) = match &unmeasured.why {
+    match &unmeasured.why {
         Why::NoWindow => ("no-window", format!("{of} has no window, so nothing was recorded")),
         Why::Failed { exit_code } => (
             "failed-run",
-            format!(
-                "the program of {of} ended with {exit_code}, so it may not have done its work: --accept-failed checks it"
-            ),
+            format!("the program of {of} ended with {exit_code}, so it may not have done its work"),
         ),
         Why::NotInPath { program } => (
             "not-in-path",
             format!("the recorder was not in the way of the allocations of {} ({of})", quote(program)),
         ),
-        Why::Incomplete { warning } => {
-            ("incomplete", format!("{of}: {}: --accept-incomplete checks the rest", escape(warning)))
-        }
+        Why::Incomplete { warning } => ("incomplete", format!("{of}: {}", escape(warning))),
         Why::Children { count } => (
             "incomplete",
             format!(
-                "{} of {of} not recorded, though children were to be: --accept-incomplete checks the rest",
+                "{} of {of} not recorded, though children were to be",
                 counted(*count, "program was", "programs were")
             ),
         ),
@@ -65,8 +87,7 @@ pub(super) fn unmeasured(unmeasured: &Unmeasured) -> Statement {
             ),
         ),
         Why::Sums => ("sums", format!("the stacks of {of} do not add up to what its threads counted")),
-        Why::NoLifetimes { metric, origin: stands_at } => {
-            origin = Some(stands_at.clone());
+        Why::NoLifetimes { metric, .. } => {
             let key = metric.key();
             (
                 "no-lifetimes",
@@ -74,14 +95,10 @@ pub(super) fn unmeasured(unmeasured: &Unmeasured) -> Statement {
             )
         }
         Why::Environment(condition) => ("other-conditions", words(condition)),
-    };
-    Statement {
-        level: Level::Error,
-        rule,
-        window: unmeasured.window.clone(),
-        message,
-        origin,
-        sites: Vec::new(),
-        count: None,
+        Why::NothingFits { patterns, .. } => {
+            let patterns: Vec<String> =
+                patterns.iter().map(|(kind, pattern)| quote(&format!("--{kind} {pattern}"))).collect();
+            ("nothing-fits", format!("no stack fits {}", patterns.join(", ")))
+        }
     }
 }

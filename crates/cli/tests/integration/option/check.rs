@@ -269,7 +269,8 @@ fn exclude(bench: &Bench) {
 
 fn root(bench: &Bench) {
     check(bench, &["--root", "main"]).expect(3);
-    check(bench, &["--root", "nowhere"]).expect(0);
+    let nowhere = check(bench, &["--root", "nowhere"]);
+    assert!(nowhere.expect(4).output.starts_with("NOT MEASURED: no stack fits"), "{nowhere:#?}");
 }
 
 fn rules(bench: &Bench) {

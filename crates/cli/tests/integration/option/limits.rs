@@ -92,18 +92,35 @@ fn under(bench: &Bench) {
     assert!(
         updated(bench, "a.toml", &["--under", "demo::describe"]).contains("[window.parse]\nallocs = 0\n")
     );
+    fits_nothing(bench, "--under");
 }
 
 fn filter(bench: &Bench) {
     assert!(updated(bench, "a.toml", &["--filter", "to_owned"]).contains("[window.parse]\nallocs = 8\n"));
+    fits_nothing(bench, "--filter");
 }
 
 fn exclude(bench: &Bench) {
     assert!(updated(bench, "a.toml", &["--exclude", "to_owned"]).contains("[window.parse]\nallocs = 4\n"));
+    fits_nothing(bench, "--exclude");
 }
 
 fn root(bench: &Bench) {
-    assert!(updated(bench, "a.toml", &["--root", "nowhere"]).contains("[window.parse]\nallocs = 0\n"));
+    fits_nothing(bench, "--root");
+    assert!(updated(bench, "a.toml", &["--root", "^main$"]).contains("[window.parse]\nallocs = 12\n"));
+}
+
+/// A pattern that leaves no stack: 0 would be written as if it had been measured.
+#[track_caller]
+fn fits_nothing(bench: &Bench, option: &str) {
+    if !bench.sandbox.work("demo.pb.gz").exists() {
+        bench.profile();
+    }
+    let pattern = if option == "--exclude" { "." } else { "nowhere" };
+    let words = ["limits", "update", "demo.pb.gz", "--limits", "none.toml", option, pattern];
+    let expected = format!("no stack fits `{option} {pattern}`");
+    bench.call(&words).expect(4).says(&["NOT MEASURED", &expected, "no limit was written"]);
+    assert!(!bench.sandbox.work("none.toml").exists());
 }
 
 fn rules(bench: &Bench) {
@@ -111,8 +128,10 @@ fn rules(bench: &Bench) {
     // Where C's `main` is listed, threads begin in that of Rust.
     let text = updated(bench, "a.toml", &["--root", "demo::main", "--rules", "rules.txt"]);
     assert!(text.contains("[window.parse]\nallocs = 12\n"), "{text}");
-    let text = updated(bench, "b.toml", &["--root", "demo::main"]);
-    assert!(text.contains("[window.parse]\nallocs = 0\n"), "{text}");
+    bench
+        .call(&["limits", "update", "demo.pb.gz", "--limits", "b.toml", "--root", "demo::main"])
+        .expect(4)
+        .says(&["no stack fits"]);
 }
 
 fn shown(bench: &Bench) {
