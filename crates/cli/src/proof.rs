@@ -157,15 +157,18 @@ fn behind(program: &[OsString], next: &OsStr) -> String {
     }
 }
 
-/// A window that was asked for by name must have opened.
-pub(crate) fn opened_all(snapshot: &Snapshot) -> Option<Failure> {
+/// The windows that were asked for by name and never opened, quoted.
+pub(crate) fn unopened(snapshot: &Snapshot) -> Vec<String> {
     let is_opened = |name: &Vec<u8>| {
         let windows = snapshot.areas.iter().flat_map(|area| &area.windows);
         let is_open = |window: &Window| window.entries > 0 || window.kind == WindowKind::Function;
         windows.into_iter().any(|window| window.name == *name && is_open(window))
     };
-    let missing: Vec<String> =
-        snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect();
+    snapshot.names.iter().filter(|name| !is_opened(name)).map(|name| quote_bytes(name)).collect()
+}
+
+/// A window that was asked for by name must have opened. `missing`: those that did not.
+pub(crate) fn opened_all(missing: &[String]) -> Option<Failure> {
     let advice = if missing == ["`process`"] {
         "that is what is recorded before the first window: run without --window, then `heaptally report --window process`"
     } else {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use heaptally_profile::merge::merge;
-use heaptally_profile::model::{Environment, Profile, WindowKind};
+use heaptally_profile::model::{Environment, INCOMPLETE, Profile, WindowKind};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
     OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS,
@@ -339,7 +339,13 @@ fn run_once(
         let oracle = status::oracle(&snapshot);
         proof::was_in_path(&snapshot, &recording.program, end)?;
         let functions = finder.as_ref().map(|finder| outcome(finder, &snapshot)).unwrap_or_default();
-        let failure = functions.failure.or_else(|| proof::opened_all(&snapshot));
+        let unopened = proof::unopened(&snapshot);
+        let failure = functions.failure.or_else(|| proof::opened_all(&unopened));
+        // The profile is written all the same, and what reads it does not know this run's exit code.
+        let mut marks = functions.marks;
+        if marks.is_empty() {
+            marks.extend(unopened.iter().map(|name| format!("{INCOMPLETE}the window {name} never opened")));
+        }
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);
         other_allocator::warn(&mut profile, &snapshot, program);
         for window in profile.windows.iter_mut().filter(|window| window.kind != WindowKind::Automatic) {
@@ -358,7 +364,7 @@ fn run_once(
             family::add_unnoticed(&mut profile.children, running);
         }
         if let Some(image) = profile.images.first_mut() {
-            image.warnings.extend(functions.warnings);
+            image.warnings.extend(functions.warnings.into_iter().chain(marks));
         }
         // One iteration: what is shown is the whole.
         for window in &mut profile.windows {

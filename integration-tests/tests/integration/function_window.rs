@@ -1,7 +1,9 @@
 //! Windows at functions, of programs that know nothing of the recorder (`--window-at`).
 
+use std::ffi::OsStr;
+
 use integration_tests::program;
-use integration_tests::run::{Outcome, Run};
+use integration_tests::run::{Outcome, Run, heaptally_output};
 use integration_tests::scratch::Scratch;
 use integration_tests::tool;
 
@@ -142,6 +144,27 @@ fn functions_that_are_not_there_or_not_called() {
     fails("w=^begin$..end", &["fits `^begin$`", "as a regular expression it is `re:^begin$`"]);
     fails("w=begin..end_by_jump", &["`end_by_jump` was never called"]);
     fails("w=begin .. re:^wait_|^late", &["window `w`, end", "was never called"]);
+}
+
+/// A window that is never closed has numbers, which are not those that were wanted.
+#[test]
+fn a_profile_whose_window_was_not_closed_passes_no_check() {
+    let Some(outcome) = edges(&["--window-at", "w=begin..end_by_jump"], "plain", 3, &["-O2"]) else { return };
+    assert_eq!(outcome.code, 125, "stderr:\n{}", outcome.stderr);
+    let profile = outcome.profile.as_os_str();
+    let call = |words: &[&str]| {
+        let words = words.iter().map(|word| if *word == "PROFILE" { profile } else { OsStr::new(word) });
+        let (code, output, errors) = heaptally_output(words);
+        (code, format!("{}{errors}", String::from_utf8_lossy(&output)))
+    };
+    let (code, told) = call(&["check", "PROFILE", "--baseline", "PROFILE"]);
+    assert_eq!(code, 4, "{told}");
+    assert!(told.starts_with("NOT MEASURED: the base: coverage is incomplete: window `w`, end"), "{told}");
+    assert_eq!(call(&["check", "PROFILE", "--baseline", "PROFILE", "--accept-incomplete"]).0, 0);
+    let limits = outcome.profile.with_extension("toml");
+    let (code, told) = call(&["limits", "update", "PROFILE", "--limits", limits.to_str().expect("UTF-8")]);
+    assert_eq!(code, 4, "{told}");
+    assert!(told.contains("`end_by_jump` was never called") && !limits.exists(), "{told}");
 }
 
 /// Nobody calls what only chooses: it is refused, and what it chooses from is named, and can be used.

@@ -139,7 +139,13 @@ impl Run {
         }
         status.profile = Some(escape_path(path.as_os_str().as_bytes()));
         if !self.quiet {
-            let warnings = profile.images.iter().flat_map(|image| &image.warnings).chain(&of_runs);
+            // What the error below says is not said twice.
+            let is_told = |warning: &&String| {
+                let told = warning.strip_prefix(INCOMPLETE).zip(failure.as_ref());
+                told.is_some_and(|(warning, failure)| failure.message.contains(warning))
+            };
+            let warnings = profile.images.iter().flat_map(|image| &image.warnings);
+            let warnings = warnings.filter(|warning| !is_told(warning)).chain(&of_runs);
             let mut warnings: String = warnings.map(|warning| format!("\nwarning: {warning}")).collect();
             for image in profile.images.iter().filter(|image| image.is_by_passed()) {
                 let label = escape(&image.label);

@@ -21,8 +21,10 @@ pub(crate) struct Outcome {
     pub(crate) warnings: Vec<String>,
     /// Windows whose calls could not all be counted.
     pub(crate) uncounted: Vec<String>,
-    /// Why windows did not open.
+    /// Why windows did not open or close.
     pub(crate) failure: Option<Failure>,
+    /// The same for the profile, one of each: it may be read without its run's exit code.
+    pub(crate) marks: Vec<String>,
 }
 
 /// How often the entries of an edge were patched, and used.
@@ -132,6 +134,7 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
         outcome.warnings.push(late);
     }
     if !failures.is_empty() {
+        outcome.marks = failures.iter().map(|failure| format!("{INCOMPLETE}{failure}")).collect();
         let mut lines = vec!["a window at functions could not be opened or closed".to_owned()];
         lines.append(&mut failures);
         lines.append(&mut outcome.warnings);

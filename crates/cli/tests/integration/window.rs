@@ -55,6 +55,27 @@ fn a_window_that_never_opens_is_an_error() {
     assert_eq!(names(&sandbox.json("a.pb.gz")), ["parse"], "the profile was not written");
 }
 
+/// Its profile is there all the same, and says so to whom it is given.
+#[test]
+fn a_profile_without_a_window_that_was_asked_for_is_no_measurement() {
+    let sandbox = Sandbox::new();
+    let demo = sandbox.demo();
+    let run = ["run", "--window", "parse", "--window", "later", "-o", "a.pb.gz", demo.to_str().unwrap()];
+    let outcome = sandbox.call(run);
+    outcome.expect(125).says(&["the window `later` never opened"]);
+    assert_eq!(outcome.errors.matches("never opened").count(), 1, "{outcome:#?}");
+    let mark = "coverage is incomplete: the window `later` never opened";
+    let check = ["check", "a.pb.gz", "--baseline", "a.pb.gz"];
+    let refused = sandbox.call(check);
+    assert!(refused.expect(4).output.starts_with("NOT MEASURED: "), "{refused:#?}");
+    assert!(refused.output.contains(mark), "{refused:#?}");
+    sandbox.call([&check[..], &["--accept-incomplete"]].concat()).expect(0);
+    let update = sandbox.call(["limits", "update", "a.pb.gz", "--limits", "l.toml"]);
+    update.expect(4).says(&["NOT MEASURED", mark, "no limit was written"]);
+    assert!(!update.errors.contains("--accept"), "it has no such option: {update:#?}");
+    assert!(!sandbox.work("l.toml").exists());
+}
+
 #[test]
 fn a_window_that_a_profile_lacks() {
     let sandbox = Sandbox::new();
