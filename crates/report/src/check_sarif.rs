@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprints;
 use crate::verdict::{Level, Site, Statement, statements};
 
 /// The rules, with what they are about.
-const RULES: [(&str, &str); 29] = [
+const RULES: [(&str, &str); 30] = [
     ("too-many", "A window counts more than its limit allows."),
     ("too-few", "A window counts less than its limit expects."),
     ("grew", "A window counts more than its baseline, beyond what is allowed."),
@@ -32,6 +32,7 @@ const RULES: [(&str, &str); 29] = [
     ("no-lifetimes", "A limit is of what was not recorded."),
     ("other-conditions", "Two recordings were made under conditions that differ."),
     ("nothing-fits", "No stack fits the patterns that were asked for."),
+    ("nothing-judged", "No limit was judged."),
     ("improvement", "A count is better than its limit."),
     ("unused-limit", "A limit is for no window."),
     ("no-limit", "A window has no limit."),

@@ -36,7 +36,7 @@ const REPORT: &str = "heaptally-check.txt";
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 all limits are kept, 2 wrong usage, 3 a limit is broken, 4 something could not be read \
-                        or measured, or --strict was not met, 5 better than the limits (with --exit-on-improvement). A \
+                        or measured, no limit was judged, or --strict was not met, 5 better than the limits (with --exit-on-improvement). A \
                         program that fails keeps its own code, and nothing is checked."
 )]
 pub(crate) struct Check {

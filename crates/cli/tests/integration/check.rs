@@ -155,14 +155,33 @@ fn what_is_no_limits_file_never_passes() {
 }
 
 #[test]
-fn an_empty_file_checks_nothing_and_says_so() {
+fn a_check_that_judges_no_limit_measured_nothing() {
     let sandbox = sandbox();
     let outcome = limited(&sandbox, "");
     assert!(
-        outcome.expect(0).output.contains("window \"parse\" has no limit, and is not checked"),
+        outcome.expect(4).output.contains("window \"parse\" has no limit, and is not checked"),
         "{outcome:#?}"
     );
-    assert!(outcome.output.starts_with("passed: 0 limits"));
+    let first = "NOT MEASURED: no limit was judged: there is none: `heaptally limits update` writes them\n";
+    assert!(outcome.output.starts_with(first), "{outcome:#?}");
+    for (limits, why) in [
+        ("[window.zzz]\nallocs = 0\n", "no window that was recorded has a limit"),
+        ("[window.parse]\nallocs.grow = 0\n", "they compare with a base, and there is none"),
+        ("[window.parse]\nstacks.new = \"fail\"\n", "they compare with a base, and there is none"),
+        ("[window.parse]\nstacks.new = \"pass\"\n", "no window that was recorded"),
+    ] {
+        let outcome = limited(&sandbox, limits);
+        assert!(outcome.expect(4).output.contains(&format!("no limit was judged: {why}")), "{outcome:#?}");
+    }
+    // A single limit is enough, also as a warning.
+    limited(&sandbox, "[window.zzz]\nallocs = 0\n[window.parse]\nallocs.soft_max = 1\n").expect(0);
+    // Windows of other names only.
+    edited(&sandbox, "other.pb.gz", |profile| {
+        profile.windows.iter_mut().for_each(|window| window.name.push('2'));
+    });
+    let other = sandbox.call(["check", "demo.pb.gz", "--baseline", "other.pb.gz"]);
+    assert!(other.expect(4).output.contains("NOT MEASURED: no limit was judged"), "{other:#?}");
+    sandbox.write("limits.toml", "", 0o644);
     sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--strict"]).expect(4);
     sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--self-test"]).expect(4);
 }
@@ -282,7 +301,7 @@ fn d17_what_is_equal_passes_and_slack_is_a_note() {
 #[test]
 fn d18_a_limit_without_a_window_is_said() {
     let sandbox = sandbox();
-    let outcome = limited(&sandbox, "[window.zzz]\nallocs = 0\n");
+    let outcome = limited(&sandbox, "[window.zzz]\nallocs = 0\n[window.parse]\nallocs = 12\n");
     let text = &outcome.expect(0).output;
     assert!(text.contains("warning: unused limit for \"zzz\": no window fits: limits.toml:2"), "{text}");
     sandbox.call(["check", "demo.pb.gz", "--limits", "limits.toml", "--strict"]).expect(4);

@@ -8,7 +8,7 @@ use crate::model::INCOMPLETE;
 
 use super::gate::Judgement;
 use super::{
-    Broken, CheckOptions, Checked, Compared, Finding, Note, Spread, Subject, Unmeasured, Verdict, Why,
+    Broken, CheckOptions, Checked, Compared, Finding, Lack, Note, Spread, Subject, Unmeasured, Verdict, Why,
     WindowAt, gate, guilty, measurement, stack,
 };
 
@@ -60,6 +60,11 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
         verdict.notes.push(Note::NeedsBase { origin });
     }
     checker.unused(&mut verdict);
+    let judged: u64 = verdict.checked.iter().map(|checked| checked.limits).sum();
+    if judged == 0 && verdict.unmeasured.is_empty() {
+        let why = Why::NothingJudged(checker.lack(&verdict));
+        verdict.unmeasured.push(Unmeasured { side: Side::Change, window: None, why });
+    }
     verdict.notes.extend(subject.notes.iter().cloned());
     let grown = verdict.compared.grown();
     let rank = |at: WindowAt| grown.iter().position(|grown| *grown == at).unwrap_or(grown.len());
@@ -237,6 +242,16 @@ impl Checker<'_> {
         let base = compared.diff.as_ref().map(|diff| diff.profiles[0])?;
         let is_needed = is_relative && compared.pair(at).is_some();
         (is_needed && !base.environment.lifetimes).then_some(Side::Base)
+    }
+
+    /// Why no limit was judged.
+    fn lack(&self, verdict: &Verdict<'_>) -> Lack {
+        let has_base = verdict.compared.diff.is_some();
+        match (self.limits.gates.is_empty(), self.uses.contains(&true)) {
+            (true, _) if !has_base => Lack::Limit,
+            (false, true) if !has_base && gate::needs_base(self.limits) => Lack::Base,
+            _ => Lack::Window,
+        }
     }
 
     fn first_that_needs_base(&self) -> Option<Origin> {

@@ -86,6 +86,19 @@ pub enum Why {
         /// Whether stacks of windows fit that are not looked at unless they are asked for.
         fit_in_background: bool,
     },
+    /// No limit was judged.
+    NothingJudged(Lack),
+}
+
+/// What there would have to be for a limit to be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A limit.
+    Limit,
+    /// A baseline, since the limits compare with one.
+    Base,
+    /// A window that has a limit or is in the baseline.
+    Window,
 }
 
 /// What was not measured, whatever the limits of counts and stacks say.

@@ -56,7 +56,7 @@ pub use crate::diff::Side;
 pub use checker::check;
 pub use compared::{Compared, WindowAt};
 pub use guilty::Guilty;
-pub use measurement::{Unmeasured, Why, unmeasured};
+pub use measurement::{Lack, Unmeasured, Why, unmeasured};
 pub use note::Note;
 pub use spread::Spread;
 pub use subject::Subject;
@@ -210,7 +210,7 @@ pub enum Outcome {
     NotStrict,
     /// A hard limit is broken.
     Regression,
-    /// Something that is needed was not measured.
+    /// Something that is needed was not measured, or no limit was judged.
     Unmeasured,
 }
 

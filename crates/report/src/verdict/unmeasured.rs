@@ -1,6 +1,6 @@
 //! What could not be measured, in words.
 
-use heaptally_profile::check::{Unmeasured, Why};
+use heaptally_profile::check::{Lack, Unmeasured, Why};
 use heaptally_profile::limit::Rate;
 
 use super::{Level, Statement, side};
@@ -99,6 +99,14 @@ fn rule_and_reason(unmeasured: &Unmeasured) -> (&'static str, String) {
             let patterns: Vec<String> =
                 patterns.iter().map(|(kind, pattern)| quote(&format!("--{kind} {pattern}"))).collect();
             ("nothing-fits", format!("no stack fits {}", patterns.join(", ")))
+        }
+        Why::NothingJudged(lack) => {
+            let lacks = match lack {
+                Lack::Limit => "there is none: `heaptally limits update` writes them",
+                Lack::Base => "they compare with a base, and there is none: give one with --baseline",
+                Lack::Window => "no window that was recorded has a limit, or is in the base",
+            };
+            ("nothing-judged", format!("no limit was judged: {lacks}"))
         }
     }
 }
