@@ -78,8 +78,8 @@ pub(crate) struct AgainstArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What passes")]
 pub(crate) struct RuleArgs {
-    /// How much more a window may allocate than in the baseline, where no file says it: a number per iteration, or
-    /// percent (`10%` of 10 allows 11).
+    /// How much more a window, and each stack by itself, may allocate than in the baseline, where no file says it: a number
+    /// per iteration, or percent (`10%` of 10 allows 11). A new stack fails all the same.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     grow: Option<Amount>,
     /// What new stacks and stacks that grow do, where no file says it.

@@ -320,15 +320,41 @@ fn d19_ten_percent_of_ten_is_one() {
         });
     };
     [10, 11, 12].into_iter().for_each(of);
-    let check = |change: &str| {
-        sandbox.call(["check", change, "--baseline", "10.pb.gz", "--grow", "10%", "--per-stack", "off"])
+    let check = |change: &str, options: &[&str]| {
+        sandbox.call([&["check", change, "--baseline", "10.pb.gz"], options].concat())
     };
-    check("11.pb.gz").expect(0);
-    let outcome = check("12.pb.gz");
-    assert!(
-        outcome.expect(3).output.contains("10 % more than 10.00 allowed: 11.00 (--grow)"),
-        "{outcome:#?}"
-    );
+    for options in [&["--grow", "10%"][..], &["--grow", "1"], &["--grow", "10%", "--per-stack", "off"]] {
+        check("11.pb.gz", options).expect(0);
+    }
+    let outcome = check("12.pb.gz", &["--grow", "10%"]);
+    for words in [
+        "10 % more than 10.00 allowed: 11.00 (--grow)",
+        "1 stack grew 10.00 → 12.00 allocs/iter, 10 % more allowed (--grow)",
+    ] {
+        assert!(outcome.expect(3).output.contains(words), "{outcome:#?}");
+    }
+    check("12.pb.gz", &["--grow", "10%", "--per-stack", "off"]).expect(3);
+    // A file's `grow` is of its window; its stacks are what `stacks` says.
+    for (limits, code) in [
+        ("allocs.grow = \"10 %\"", 0),
+        ("allocs.grow = \"10 %\"\nstacks = { new = \"fail\", grow = \"10 %\" }", 0),
+        ("allocs.grow = \"10 %\"\nstacks = { new = \"fail\", grow = 0 }", 3),
+    ] {
+        sandbox.write("l.toml", format!("[window.parse]\n{limits}\n"), 0o644);
+        check("11.pb.gz", &["--limits", "l.toml"]).expect(code);
+    }
+    // 10 of one stack and 1 of another: a tenth more in all, and the other one is new.
+    edited(&sandbox, "new.pb.gz", |profile| {
+        let at = window(profile, "parse");
+        let iterations = profile.windows[at].iterations;
+        profile.rows.retain(|row| row.window == at);
+        profile.rows.truncate(2);
+        for (row, allocations) in profile.rows.iter_mut().zip([10, 1]) {
+            row.counts.allocations = allocations * iterations;
+        }
+    });
+    let outcome = check("new.pb.gz", &["--grow", "10%"]);
+    assert!(outcome.expect(3).output.contains("1 new stack with 1.00 allocs/iter"), "{outcome:#?}");
 }
 
 #[test]

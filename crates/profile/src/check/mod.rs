@@ -98,7 +98,8 @@ impl Default for CheckOptions {
 }
 
 /// The limits that hold where nothing else is stated: no window allocates more often than by `grow`, and as warnings no
-/// more bytes; stacks likewise, as `stacks` says.
+/// more bytes. As `stacks` says no stack is new, and none grows by more than `grow`: where a window may, what grows in it
+/// may, too.
 pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<Gate> {
     let count = |metric, amount, severity, origin: &Origin| Gate {
         window: Pattern::Glob("*".into()),
@@ -112,11 +113,13 @@ pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<
         rule: Rule::Stack(StackRule { what, under: Vec::new(), root: Vec::new() }),
         severity,
     };
+    // What decides about a stack that grew is how much it may, where that is stated.
+    let of_growth = if matches!(grow.1, Origin::Default) { stacks.1.clone() } else { grow.1.clone() };
     vec![
         count(Metric::Allocs, grow.0, Severity::Hard, &grow.1),
         count(Metric::Bytes, grow.0, Severity::Soft, &grow.1),
         stack(StackChange::New, stacks.0),
-        stack(StackChange::Grow(Metric::Allocs, Amount::Exact(Rate::ZERO)), stacks.0),
+        Gate { origin: of_growth, ..stack(StackChange::Grow(Metric::Allocs, grow.0), stacks.0) },
         stack(StackChange::Renamed, stacks.0.max(Severity::Soft)),
     ]
 }
