@@ -507,7 +507,7 @@ fn together(profiles: Vec<Profile>, what: &str) -> Result<Profile, Failure> {
 }
 
 /// The day in UTC.
-fn today() -> Date {
+pub(crate) fn today() -> Date {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     Date::of_unix_seconds(now.map_or(0, |now| now.as_secs()))
 }

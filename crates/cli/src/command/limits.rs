@@ -15,13 +15,14 @@ use heaptally_profile::limit::{
 };
 use heaptally_profile::merge::merge;
 use heaptally_profile::model::Profile;
-use heaptally_profile::view::{Selection, View, WindowView};
+use heaptally_profile::view::{View, WindowView};
 use heaptally_report::escape::escape;
 use heaptally_report::text::check::{reason, text};
 
 use crate::baseline::read;
 use crate::check::form::write;
 use crate::check::limits_file::{self, Kind};
+use crate::command::check::today;
 use crate::exit::{Failure, UNREADABLE};
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project, unfit_advice};
@@ -112,17 +113,24 @@ impl Update {
                 ),
             )
         })?;
-        let selection = self.selection(&profile)?;
-        self.check_measured(&profile, &selection)?;
-        let measured = self.measured(&profile, &selection)?;
+        let options = self.options(&profile)?;
         let mut edits = Vec::new();
+        // All of them or none: each is known to be right before the first is written.
+        let mut changed = Vec::new();
         for file in self.files()? {
             let before = existing(&file)?;
+            let limits = before.as_deref().map(|text| limits_file::parse(&file, text)).transpose()?;
+            let measured = measured(&profile, &limits.unwrap_or_default(), &options)?;
             let (after, of_file) = self.updated(&file, before.as_deref(), &measured)?;
-            if !self.dry_run && before.as_deref() != Some(after.as_str()) && !of_file.is_empty() {
-                write(&file, &after)?;
+            if before.as_deref() != Some(after.as_str()) && !of_file.is_empty() {
+                changed.push((file, after));
             }
             edits.extend(of_file);
+        }
+        if !self.dry_run {
+            for (file, text) in &changed {
+                write(file, text)?;
+            }
         }
         let mut told: String = edits.iter().map(line).collect();
         if edits.is_empty() {
@@ -160,48 +168,57 @@ impl Update {
         })
     }
 
-    /// A limit is what was measured: nothing else is written.
-    fn check_measured(&self, profile: &Profile, selection: &Selection) -> Result<(), Failure> {
+    /// How `check` would look at the profile.
+    fn options(&self, profile: &Profile) -> Result<CheckOptions, Failure> {
+        let file = self.profile.first().map_or(Path::new("the profile"), PathBuf::as_path);
         let diff = DiffOptions {
-            selection: selection.clone(),
+            selection: self.selection.selection(profile, file)?,
             rules: self.selection.rules()?,
             ..DiffOptions::default()
         };
-        let (limits, options) = (Limits::default(), CheckOptions { diff, ..CheckOptions::default() });
-        let subject = Subject::new(profile.clone(), None, &limits, &options);
-        let found = unmeasured(&subject, &limits, &options);
-        let Some(first) = found.first() else { return Ok(()) };
-        let next = unfit_advice(&found, &[profile]).unwrap_or_else(|| "record again".to_owned());
-        Err(Failure::new(
-            UNREADABLE,
-            format!("NOT MEASURED: {}\nno limit was written; {next}", reason(first)),
-        ))
-    }
-
-    fn selection(&self, profile: &Profile) -> Result<Selection, Failure> {
-        let file = self.profile.first().map_or(Path::new("the profile"), PathBuf::as_path);
-        self.selection.selection(profile, file)
-    }
-
-    fn measured(&self, profile: &Profile, selection: &Selection) -> Result<Vec<Measured>, Failure> {
-        let rules = self.selection.rules()?;
-        let sites = CallSites::new(profile, &rules);
-        let view = View::new(profile, selection, &sites, heaptally_profile::view::Sort::Count);
-        let windows = view.windows.iter().filter(|window| !window.in_background);
-        Ok(windows.map(|window| of_window(window, profile)).collect())
+        Ok(CheckOptions { diff, today: today(), ..CheckOptions::default() })
     }
 }
 
-/// The counts of a window: of several runs the greatest, so that all of them keep to it.
-fn of_window(window: &WindowView<'_>, profile: &Profile) -> Measured {
+/// What a file's limits are for, as `check` looks at it: nothing else is written than was measured.
+fn measured(profile: &Profile, limits: &Limits, options: &CheckOptions) -> Result<Vec<Measured>, Failure> {
+    let subject = Subject::new(profile.clone(), None, limits, options);
+    let found = unmeasured(&subject, limits, options);
+    if let Some(first) = found.first() {
+        let next = unfit_advice(&found, &[profile]).unwrap_or_else(|| "record again".to_owned());
+        let why = format!("NOT MEASURED: {}\nno limit was written; {next}", reason(first));
+        return Err(Failure::new(UNREADABLE, why));
+    }
+    let profile = &subject.change;
+    let sites = CallSites::new(profile, &options.diff.rules);
+    let view = View::new(profile, &options.diff.selection, &sites, options.diff.sort);
+    let is_named = |window: &WindowView<'_>| {
+        limits.gates.iter().any(|gate| gate.window.is_name() && gate.window.fits(&window.window.name))
+    };
+    let windows = view.windows.iter().filter(|window| !window.in_background || is_named(window));
+    Ok(windows.map(|window| of_window(window, profile, limits)).collect())
+}
+
+/// The counts of a window: of several runs the greatest, so that all of them keep to it, or the average where that is judged.
+/// Of one in the background, those that a limit by its name is for.
+fn of_window(window: &WindowView<'_>, profile: &Profile, limits: &Limits) -> Measured {
+    let name = &window.window.name;
+    let is_averaged = limits.judges_unstable(name).unwrap_or(false);
     let known = Metric::ALL.into_iter();
     let known = known.filter(|metric| !metric.needs_lifetimes() || profile.environment.lifetimes);
     let counts = known.flat_map(|metric| {
         [Per::Iteration, Per::Run].map(|per| {
             let spread = Spread::of_view(window, (metric, per), profile);
-            (metric, per, spread.greatest.max(spread.average))
+            (metric, per, if is_averaged { spread.average } else { spread.greatest.max(spread.average) })
         })
     });
+    let is_named = |what: (Metric, Per)| {
+        limits
+            .gates
+            .iter()
+            .any(|gate| gate.window.is_name() && gate.window.fits(name) && gate.rule.group() == Some(what))
+    };
+    let counts = counts.filter(|(metric, per, _)| !window.in_background || is_named((*metric, *per)));
     Measured { window: window.window.name.clone(), counts: counts.collect() }
 }
 
@@ -227,7 +244,8 @@ fn line(edit: &Edit) -> String {
         None => "new, ".to_owned(),
     };
     let total = if edit.per == Per::Run { "total." } else { "" };
-    format!("{}: {total}{} {before}{}\n", quote(&edit.window), edit.metric.key(), edit.after)
+    let soft = if edit.is_soft { "soft_max " } else { "" };
+    format!("{}: {total}{} {soft}{before}{}\n", quote(&edit.window), edit.metric.key(), edit.after)
 }
 
 impl Show {

@@ -298,6 +298,57 @@ fn d17_what_is_equal_passes_and_slack_is_a_note() {
     assert!(few.expect(3).output.contains("at least 12.50 expected (-0.50)"), "{few:#?}");
 }
 
+/// What `limits update` writes of a profile, that profile keeps to, and nothing of it could be lower.
+#[test]
+fn a_limit_that_was_written_of_a_profile_is_met_by_it() {
+    let sandbox = sandbox();
+    // 77 allocations in 3 iterations, and 9 in one: the pattern is for both.
+    edited(&sandbox, "odd.pb.gz", |profile| {
+        for (name, allocations, iterations) in [("parse", 77, 3), ("look up", 9, 1)] {
+            let at = window(profile, name);
+            let first = profile.rows.iter().position(|row| row.window == at).unwrap();
+            let mut index = 0;
+            profile.rows.retain(|row| {
+                index += 1;
+                row.window != at || index - 1 == first
+            });
+            profile.windows[at].iterations = iterations;
+            first_row(profile, name).allocations = allocations;
+        }
+    });
+    for before in [
+        "",
+        "[window.\"*\"]\nallocs = 99\nbytes = 1_000_000\n",
+        "[window.\"*\"]\nallocs = { max = 99, soft_max = 98 }\n[window.process]\nallocs = 99\n",
+        "[window.\"*\"]\nallocs = 1\ntotal.allocs = 1\nunstable = true\n",
+        "[[ignore]]\nstack = \"demo::describe\"\nreason = \"known\"\nuntil = 2999-01-01\n[window.\"*\"]\nallocs = 99\n",
+    ] {
+        sandbox.write("l.toml", before, 0o644);
+        sandbox.call(["limits", "update", "odd.pb.gz", "--limits", "l.toml"]).expect(0);
+        for option in ["--strict", "--exit-on-improvement"] {
+            let outcome = sandbox.call(["check", "odd.pb.gz", "--limits", "l.toml", option]);
+            outcome.expect(0);
+            assert!(outcome.output.starts_with("passed: "), "{before}: {outcome:#?}");
+        }
+        let written = fs::read_to_string(sandbox.work("l.toml")).unwrap();
+        assert!(written.contains("allocs = 25.67") || written.contains("max = 25.67"), "{written}");
+        let again = sandbox.call(["limits", "update", "odd.pb.gz", "--limits", "l.toml", "--ratchet"]);
+        assert_eq!(again.expect(0).output, "no limit changes\n");
+    }
+    // Looser by a hundredth it is an improvement, and one that the ratchet takes away.
+    sandbox.write("l.toml", "[window.\"*\"]\nallocs = 25.68\n", 0o644);
+    let check = ["check", "odd.pb.gz", "--limits", "l.toml", "--exit-on-improvement"];
+    assert_eq!(sandbox.call(check).expect(5).output.matches("below its limit").count(), 1);
+    sandbox.call(["limits", "update", "odd.pb.gz", "--limits", "l.toml", "--ratchet"]).expect(0);
+    sandbox.call(check).expect(0);
+    // A min that is in the way is said, and nothing is written.
+    let text = "[window.parse]\nallocs = { min = 26, max = 30 }\n";
+    sandbox.write("l.toml", text, 0o644);
+    let refused = sandbox.call(["limits", "update", "odd.pb.gz", "--limits", "l.toml"]);
+    refused.expect(4).says(&["`l.toml`", "line 2", "`min` of allocs is above the 25.67", "by hand"]);
+    assert_eq!(fs::read_to_string(sandbox.work("l.toml")).unwrap(), text);
+}
+
 #[test]
 fn d18_a_limit_without_a_window_is_said() {
     let sandbox = sandbox();

@@ -18,7 +18,8 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
     let unmeasured = measurement::of_compared(&compared, subject, limits, options);
     let mut verdict =
         Verdict { compared, findings: Vec::new(), unmeasured, notes: Vec::new(), checked: Vec::new() };
-    let mut checker = Checker { limits, options, uses: vec![false; limits.gates.len()] };
+    let gates = limits.gates.len();
+    let mut checker = Checker { limits, options, uses: vec![false; gates], most: vec![None; gates] };
     for (side, profile) in subject.sides() {
         let is_note = |warning: &&String| options.accepts_incomplete || !warning.starts_with(INCOMPLETE);
         for warning in profile.images.iter().flat_map(|image| &image.warnings).filter(is_note) {
@@ -60,6 +61,7 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
         verdict.notes.push(Note::NeedsBase { origin });
     }
     checker.unused(&mut verdict);
+    checker.loose(&mut verdict);
     let judged: u64 = verdict.checked.iter().map(|checked| checked.limits).sum();
     if judged == 0 && verdict.unmeasured.is_empty() {
         let why = Why::NothingJudged(checker.lack(&verdict));
@@ -79,6 +81,17 @@ struct Checker<'a> {
     options: &'a CheckOptions,
     /// By limit: whether a window has it.
     uses: Vec<bool>,
+    /// By limit that is a hard `max`: of its windows the one that counts most.
+    most: Vec<Option<Most>>,
+}
+
+/// What is held against a `max`.
+#[derive(Clone)]
+struct Most {
+    at: WindowAt,
+    shown: Spread,
+    /// What `limit::update` takes: of several runs the greatest, or the average where the file has that judged.
+    count: Rate,
 }
 
 impl Checker<'_> {
@@ -90,12 +103,13 @@ impl Checker<'_> {
         let (name, in_background) = (view.window.name.clone(), view.in_background);
         let (own, _) = gate::of_window(&self.limits.gates, &name, in_background);
         own.iter().for_each(|gate| self.uses[*gate] = true);
-        let mut gates: Vec<&Gate> = own.iter().filter_map(|gate| self.limits.gates.get(*gate)).collect();
+        let mut gates: Vec<(Option<usize>, &Gate)> =
+            own.iter().filter_map(|at| Some((Some(*at), self.limits.gates.get(*at)?))).collect();
         let has_base = verdict.compared.pair(at).is_some();
         if gates.is_empty() {
             let has_defaults = has_base && !self.options.defaults.is_empty();
             if has_defaults {
-                gates = self.options.defaults.iter().collect();
+                gates = self.options.defaults.iter().map(|gate| (None, gate)).collect();
             }
             if self.options.has_files {
                 verdict.notes.push(Note::NoLimit { window: at, has_defaults });
@@ -104,18 +118,22 @@ impl Checker<'_> {
         if verdict.compared.diff.is_some() && !has_base {
             verdict.notes.push(Note::NotInBase { window: at });
         }
-        gates.retain(|gate| gate.severity != Severity::Off);
+        gates.retain(|(_, gate)| gate.severity != Severity::Off);
         let judges_unstable =
             self.limits.judges_unstable(&name).unwrap_or(false) || self.options.judges_unstable;
         let mut checked = Checked { window: at, limits: 0, most: Vec::new() };
         let mut better: Vec<(Metric, Per)> = Vec::new();
-        for gate in &gates {
+        for (index, gate) in &gates {
             match &gate.rule {
                 Rule::Count(rule) => {
+                    if let (Some(index), Bound::Max, Severity::Hard) = (index, rule.bound, gate.severity) {
+                        self.note_most(verdict, at, *index, (rule.metric, rule.per));
+                    }
                     self.count(verdict, at, (gate, rule), judges_unstable, &mut checked, &mut better);
                 }
                 Rule::Stack(rule) if has_base => {
-                    let has_new = gates.iter().chain(&self.off(&name, in_background)).any(
+                    let off = self.off(&name, in_background);
+                    let has_new = gates.iter().map(|(_, gate)| gate).chain(&off).any(
                         |other| matches!(&other.rule, Rule::Stack(rule) if rule.what == StackChange::New),
                     );
                     let (finding, note) = stack::judge(
@@ -174,12 +192,7 @@ impl Checker<'_> {
             Judgement::Kept { is_better, is_unstable } => {
                 if is_better && gate.severity == Severity::Hard && !better.contains(&what) {
                     better.push(what);
-                    let is_base = is_relative;
-                    let than = match (rule.amount, base) {
-                        (_, Some(base)) if is_base => base.least,
-                        (Amount::Exact(limit), _) => limit,
-                        (Amount::Percent(_), _) => Rate::ZERO,
-                    };
+                    let than = base.map_or(Rate::ZERO, |base| base.least);
                     let (metric, per) = what;
                     verdict.notes.push(Note::Improvement {
                         window: at,
@@ -187,7 +200,7 @@ impl Checker<'_> {
                         per,
                         measured,
                         than,
-                        is_base,
+                        is_base: true,
                         origin,
                     });
                 }
@@ -260,6 +273,42 @@ impl Checker<'_> {
             Rule::Stack(_) => gate.severity != Severity::Off,
         };
         self.limits.gates.iter().find(needs).map(|gate| gate.origin.clone())
+    }
+
+    fn note_most(&mut self, verdict: &Verdict<'_>, at: WindowAt, index: usize, what: (Metric, Per)) {
+        let shown = verdict.compared.measured(at, what);
+        let is_averaged = self.limits.judges_unstable(verdict.compared.name(at)).unwrap_or(false);
+        let count = if is_averaged { shown.average } else { shown.greatest.max(shown.average) };
+        if let Some(most) = self.most.get_mut(index)
+            && most.as_ref().is_none_or(|most| most.count < count)
+        {
+            *most = Some(Most { at, shown, count });
+        }
+    }
+
+    /// Limits that could be lower: what `limit::update` with its ratchet makes lower, and nothing else.
+    fn loose(&self, verdict: &mut Verdict<'_>) {
+        for (gate, most) in self.limits.gates.iter().zip(&self.most) {
+            let (Some(most), Rule::Count(rule)) = (most, &gate.rule) else { continue };
+            let Amount::Exact(limit) = rule.amount else { continue };
+            if !gate.would_be_lower(most.count) {
+                continue;
+            }
+            let (at, what) = (most.at, (rule.metric, rule.per));
+            // That it is less than the baseline's, too, is said in the same words or not at all.
+            verdict.notes.retain(|note| {
+                !matches!(note, Note::Improvement { window, metric, per, .. } if (*window, (*metric, *per)) == (at, what))
+            });
+            verdict.notes.push(Note::Improvement {
+                window: at,
+                metric: rule.metric,
+                per: rule.per,
+                measured: most.shown,
+                than: gate.stated.unwrap_or(limit),
+                is_base: false,
+                origin: gate.origin.clone(),
+            });
+        }
     }
 
     /// Limits that no window has, once for each pattern.

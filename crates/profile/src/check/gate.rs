@@ -37,7 +37,7 @@ pub(super) fn is_looked_at(limits: &Limits, view: &WindowView<'_>) -> bool {
 pub(super) enum Judgement {
     /// It does.
     Kept {
-        /// And is better than it has to be, in every run.
+        /// And is less than the baseline's, in every run.
         is_better: bool,
         /// Not in every run.
         is_unstable: bool,
@@ -79,7 +79,6 @@ pub(super) fn judge(rule: &CountRule, measured: Spread, base: Option<Spread>) ->
         return Judgement::Broken { judged, allowed };
     }
     let is_better = match (rule.bound, base) {
-        (Bound::Max, _) => measured.greatest < allowed,
         (Bound::Grow, Some(base)) => measured.greatest < base.least,
         _ => false,
     };
@@ -174,6 +173,7 @@ mod tests {
             origin: Origin::Default,
             rule: Rule::Count(rule),
             severity: Severity::Hard,
+            stated: None,
         };
         let bytes = CountRule { metric: Metric::Bytes, ..rule(Bound::Max, "3") };
         let gates = [

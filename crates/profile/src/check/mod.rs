@@ -106,12 +106,14 @@ pub fn default_gates(grow: (Amount, Origin), stacks: (Severity, Origin)) -> Vec<
         origin: origin.clone(),
         rule: Rule::Count(CountRule { metric, per: Per::Iteration, bound: Bound::Grow, amount }),
         severity,
+        stated: None,
     };
     let stack = |what, severity| Gate {
         window: Pattern::Glob("*".into()),
         origin: stacks.1.clone(),
         rule: Rule::Stack(StackRule { what, under: Vec::new(), root: Vec::new() }),
         severity,
+        stated: None,
     };
     // What decides about a stack that grew is how much it may, where that is stated.
     let of_growth = if matches!(grow.1, Origin::Default) { stacks.1.clone() } else { grow.1.clone() };

@@ -94,6 +94,8 @@ pub struct Gate {
     pub rule: Rule,
     /// What happens if it is not kept.
     pub severity: Severity,
+    /// The number that the file states, where the rule's is another one (with a tolerance).
+    pub stated: Option<Rate>,
 }
 
 /// Where a limit is stated.
@@ -239,6 +241,15 @@ impl Pattern {
         }
     }
 
+    /// The number that becomes a count's limit in a file that names its windows so: in TOML with two decimals at most, in a
+    /// threshold a whole one, rounded up, so that the count keeps to it.
+    pub fn number_of(&self, count: Rate) -> String {
+        match self {
+            Self::Glob(_) => update::written(count),
+            Self::FileName(_) => count.rounded_up(0),
+        }
+    }
+
     /// It as it was written.
     pub fn text(&self) -> &str {
         match self {
@@ -274,6 +285,17 @@ impl Limits {
     pub fn judges_unstable(&self, window: &str) -> Option<bool> {
         let fitting = self.unstable.iter().filter(|(pattern, _)| pattern.fits(window));
         fitting.rev().max_by_key(|(pattern, _)| pattern.nearness()).map(|(_, answer)| *answer)
+    }
+}
+
+impl Gate {
+    /// Whether the greatest count of its windows has [`update`](mod@update) write a lower number than there is.
+    pub fn would_be_lower(&self, greatest: Rate) -> bool {
+        let Rule::Count(CountRule { bound: Bound::Max, amount: Amount::Exact(most), .. }) = &self.rule else {
+            return false;
+        };
+        let number = Rate::parse(&self.window.number_of(greatest));
+        number.is_some_and(|number| number < self.stated.unwrap_or(*most))
     }
 }
 

@@ -142,12 +142,14 @@ impl Reader<'_> {
     ) -> Result<(), Error> {
         let mut add = |key: &Key, bound, amount, severity| {
             let rule = Rule::Count(CountRule { metric, per, bound, amount });
-            limits.gates.push(Gate { window: pattern.clone(), origin: self.origin(key), rule, severity });
+            let (window, origin) = (pattern.clone(), self.origin(key));
+            limits.gates.push(Gate { window, origin, rule, severity, stated: None });
         };
         let Some(table) = entry.1.as_table_like() else {
             add(entry.0, Bound::Max, Amount::Exact(self.number(entry)?), Severity::Hard);
             return Ok(());
         };
+        let mut bounds: Vec<(Bound, Severity, Entry<'_>, Rate)> = Vec::new();
         for inner in entries(table) {
             let Some((_, bound, severity)) = BOUNDS.iter().find(|(key, ..)| *key == inner.0.get()) else {
                 return self.unknown(inner.0, &BOUNDS.map(|(key, ..)| key));
@@ -157,6 +159,31 @@ impl Reader<'_> {
                 Bound::Grow | Bound::Shrink => self.amount(inner)?,
             };
             add(inner.0, *bound, amount, *severity);
+            if let (Amount::Exact(number), Bound::Max | Bound::Min) = (amount, bound) {
+                bounds.push((*bound, *severity, inner, number));
+            }
+        }
+        self.check_order(&bounds)
+    }
+
+    /// Refuses a `min` or a `soft_max` above `max`: nothing keeps to the one, and the other warns of nothing.
+    fn check_order(&self, bounds: &[(Bound, Severity, Entry<'_>, Rate)]) -> Result<(), Error> {
+        let of = |wanted: (Bound, Severity)| {
+            bounds.iter().find(|(bound, severity, ..)| (*bound, *severity) == wanted)
+        };
+        let Some((.., max)) = of((Bound::Max, Severity::Hard)) else { return Ok(()) };
+        for (kind, why) in [
+            ((Bound::Min, Severity::Hard), "no count keeps to both"),
+            ((Bound::Max, Severity::Soft), "what it would warn of fails already"),
+        ] {
+            if let Some((.., (key, item), number)) = of(kind)
+                && number > max
+            {
+                let key_name = key.get();
+                let reason =
+                    format!("`{key_name}` is above `max`: {why}\nlower `{key_name}`, or raise `max`");
+                return self.error(item.span().or(key.span()), reason);
+            }
         }
         Ok(())
     }
@@ -240,7 +267,8 @@ impl Reader<'_> {
         }
         for (key, what, severity) in rules {
             let rule = Rule::Stack(StackRule { what, under: under.clone(), root: root.clone() });
-            limits.gates.push(Gate { window: pattern.clone(), origin: self.origin(key), rule, severity });
+            let (window, origin) = (pattern.clone(), self.origin(key));
+            limits.gates.push(Gate { window, origin, rule, severity, stated: None });
         }
         Ok(())
     }
@@ -423,6 +451,8 @@ until = 2027-01-31
             ("[window.w]\nstacks = {soft_new = 1}\n", "unknown key `soft_new`"),
             ("[window.w]\nstacks = {new = true}\n", "`new` is a boolean\nit takes \"fail\""),
             ("[window.w]\nstacks = {under = \"(\"}\n", "line 2: `(` is no regular expression"),
+            ("[window.w]\nallocs = {\nmin = 11,\nmax = 10 }\n", "line 3: `min` is above `max`: no count"),
+            ("[window.w]\nallocs.max = 10\nallocs.soft_max = 10.01\n", "line 3: `soft_max` is above `max`"),
             ("[measurement]\ncut = 1\n", "line 2: `cut` is 1\nit takes percent"),
             ("[measurement]\ncut = \"101 %\"\n", "line 2"),
             ("[[ignore]]\nstack = \"a\"\nuntil = 2027-01-01\n", "line 1: `reason` is missing"),

@@ -77,6 +77,7 @@ pub fn read(text: &str, benchmark: &str, path: &str) -> Result<Limits, Error> {
     for (key, metric) in METRICS {
         let Some(value) = metrics.get(key) else { continue };
         let (least, most) = bounds(key, value.get())?;
+        let stated = numbers(key, value.get())?.into_iter().min();
         let before = span(text, value.get()).and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let origin = Origin::File { path: path.into(), line: u32::try_from(line).unwrap_or(u32::MAX) };
@@ -88,6 +89,7 @@ pub fn read(text: &str, benchmark: &str, path: &str) -> Result<Limits, Error> {
                 origin: origin.clone(),
                 rule: Rule::Count(rule),
                 severity: Severity::Hard,
+                stated: stated.filter(|_| bound == Bound::Max),
             });
         }
     }
@@ -140,6 +142,37 @@ fn bounds(key: &str, value: &str) -> Result<(Option<Rate>, Rate), Error> {
     }
 }
 
+/// The numbers that an update moves: a number, or those of a range that stand for the most, without a tolerance.
+fn numbers(key: &str, value: &str) -> Result<Vec<Rate>, Error> {
+    if let Ok(number) = serde_json::from_str::<u64>(value) {
+        return Ok(vec![Rate::new(number, 1)]);
+    }
+    let Ok(range) = serde_json::from_str::<Range>(value) else { return refuse(key, value) };
+    let base = range.base.filter(|_| range.tolerance_percentage.is_some());
+    let max = range.max.filter(|_| range.min.is_some());
+    Ok(base.into_iter().chain(max).map(|number| Rate::new(number, 1)).collect())
+}
+
+/// The whole number that a count is within the bounds of when a threshold is moved there: the next above it, or else the
+/// one below.
+fn fitting(key: &str, value: Option<&str>, count: Rate) -> Result<u64, Error> {
+    let above: u64 = count.rounded_up(0).parse().unwrap_or(u64::MAX);
+    let Some(range) = value.and_then(|value| serde_json::from_str::<Range>(value).ok()) else {
+        return Ok(above);
+    };
+    let keeps = |number: &u64| {
+        let (least, most) = bounds(key, &moved(&range, *number)).ok()?;
+        (least.is_none_or(|least| least <= count) && count <= most).then_some(())
+    };
+    let found = [above, above.saturating_sub(1)].into_iter().find(|number| keeps(number).is_some());
+    found.ok_or_else(|| Error::Threshold {
+        reason: format!(
+            "{key} cannot be moved to {}: its tolerance is smaller than what a whole number leaves\nwiden it by hand",
+            count.rounded(2)
+        ),
+    })
+}
+
 /// Where a part of a text stands in it.
 fn span(text: &str, part: &str) -> Option<Span<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
@@ -167,29 +200,38 @@ pub fn update(
     let mut added = Vec::new();
     for (key, metric) in METRICS {
         let value = values.get(key).map(|value| value.get());
-        let before = value.map(|value| bounds(key, value)).transpose()?.map(|(_, most)| most);
+        let stated = value.map(|value| numbers(key, value)).transpose()?.unwrap_or_default();
+        let before = stated.iter().min().copied();
         let found = counts().filter(|(of, per, _)| (*of, *per) == (metric, Per::Iteration));
         let Some(rate) = found.map(|(.., rate)| *rate).max() else { continue };
-        let after = rate.rounded_up(0);
-        let new = Rate::parse(&after).unwrap_or(rate);
         if before.is_none() && (metric != Metric::Allocs || text.is_some() || ratchet) {
             continue;
         }
-        if before.is_some_and(|before| new == before || (ratchet && new > before)) {
+        let number = fitting(key, value, rate)?;
+        let new = Rate::new(number, 1);
+        if before.is_some_and(|before| ratchet && new >= before) {
+            continue;
+        }
+        let after = number.to_string();
+        if let Some(value) = value
+            && stated.iter().all(|stated| *stated == new)
+            && bounds(key, value)?.0.is_none_or(|least| least <= rate)
+        {
             continue;
         }
         match value {
             Some(value) => {
                 let Some(span) = span(old, value) else { return refuse(key, value) };
                 let written = match serde_json::from_str::<Range>(value) {
-                    Ok(range) => moved(&range, &after),
+                    Ok(range) => moved(&range, number),
                     Err(_) => after.clone(),
                 };
                 splices.push((span, written));
             }
             None => added.push(format!("  \"{key}\" : {after}")),
         }
-        edits.push(Edit { window: benchmark.to_owned(), metric, per: Per::Iteration, before, after });
+        let window = benchmark.to_owned();
+        edits.push(Edit { window, metric, per: Per::Iteration, is_soft: false, before, after });
     }
     let new = match text {
         Some(text) => spliced(text, splices),
@@ -200,13 +242,13 @@ pub fn update(
 }
 
 /// A range at another number.
-fn moved(range: &Range, number: &str) -> String {
+fn moved(range: &Range, number: u64) -> String {
     let mut parts = Vec::new();
     if let (Some(_), Some(percent)) = (range.base, range.tolerance_percentage) {
         parts.push(format!("\"base\" : {number}, \"tolerancePercentage\" : {percent}"));
     }
     if let (Some(min), Some(_)) = (range.min, range.max) {
-        let least = number.parse().map_or(min, |number: u64| number.min(min));
+        let least = number.min(min);
         parts.push(format!("\"min\" : {least}, \"max\" : {number}"));
     }
     format!("{{ {} }}", parts.join(", "))
@@ -326,5 +368,55 @@ mod tests {
             text,
             r#"{"mallocCountTotal":{ "base" : 80, "tolerancePercentage" : 4.5, "min" : 80, "max" : 80 }}"#
         );
+    }
+
+    /// A tolerance is no room that could be taken away.
+    #[test]
+    fn what_was_measured_keeps_to_what_is_written_and_is_not_below_it() {
+        for text in [
+            "{\"mallocCountTotal\":900}",
+            "{\"mallocCountTotal\":{\"base\":900,\"tolerancePercentage\":5}}",
+            "{\"mallocCountTotal\":{\"min\":1,\"max\":900}}",
+            "{\"mallocCountTotal\":{\"base\":900,\"tolerancePercentage\":5,\"min\":890,\"max\":900}}",
+        ] {
+            let of = measured(151, 2);
+            assert!(
+                read(text, "Parse", "f")
+                    .unwrap()
+                    .gates
+                    .iter()
+                    .any(|gate| gate.would_be_lower(Rate::new(151, 2)))
+            );
+            let (lower, edits) = update(Some(text), "Parse", &of, true).unwrap();
+            assert_eq!((edits.len(), edits[0].after.as_str()), (1, "76"), "{lower}");
+            for (_, bound, number) in limits(&lower) {
+                let is_kept = if bound == Bound::Max {
+                    Rate::new(151, 2) <= number
+                } else {
+                    Rate::new(151, 2) >= number
+                };
+                assert!(is_kept, "{bound:?} {number:?} in {lower}");
+            }
+            assert!(
+                !read(&lower, "Parse", "f")
+                    .unwrap()
+                    .gates
+                    .iter()
+                    .any(|gate| gate.would_be_lower(Rate::new(151, 2)))
+            );
+            for ratchet in [false, true] {
+                assert_eq!(
+                    update(Some(&lower), "Parse", &of, ratchet).unwrap(),
+                    (lower.clone(), vec![]),
+                    "no circle"
+                );
+            }
+        }
+        // Nothing goes up with a ratchet, neither the base nor the greatest.
+        let either = r#"{"mallocCountTotal":{"base":100,"tolerancePercentage":50,"min":90,"max":110}}"#;
+        assert_eq!(update(Some(either), "Parse", &measured(105, 1), true).unwrap().1, []);
+        let tight = r#"{"mallocCountTotal":{"base":100,"tolerancePercentage":0}}"#;
+        let error = update(Some(tight), "Parse", &measured(151, 2), false).unwrap_err().to_string();
+        assert!(error.contains("cannot be moved to 75.50") && error.contains("by hand"), "{error}");
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! A limit that is there gets the number that was measured, of a pattern the greatest of its windows. Windows without
 //! any limit get a table, in the order of names. With `ratchet` limits only go down, and none is added. Only `max` is
-//! written: what grows or is soft is somebody's decision.
+//! written, and `soft_max` where it would be above it: what else is soft, or grows, is somebody's decision.
+//!
+//! **What was measured keeps to what is written of it**: it breaks no limit, and none could be lower
+//! ([`Gate::would_be_lower`]). Where a `min` is in the way nothing is written.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -10,8 +13,9 @@ use std::ops::Range;
 use toml_edit::{Document, Item, TableLike};
 
 use super::read::read;
-use super::{Bound, Gate, Limits, Metric, Per, Rate, Rule, Severity};
+use super::{Amount, Bound, CountRule, Gate, Limits, Metric, Origin, Per, Rate, Rule, Severity};
 use crate::Error;
+use crate::path_text::escape_path;
 
 /// What stands at the top of a new file.
 const HEAD: &str =
@@ -46,6 +50,8 @@ pub struct Edit {
     pub metric: Metric,
     /// Of what.
     pub per: Per,
+    /// Whether it is the `soft_max`, which is no higher than `max`.
+    pub is_soft: bool,
     /// The number before; `None`: there was none.
     pub before: Option<Rate>,
     /// The number as it is written now.
@@ -58,6 +64,7 @@ pub struct Edit {
 /// [`Error::Limit`] when the text is no limits file, or a window cannot be added to it.
 pub fn update(text: &str, measured: &[Measured], how: &Update) -> Result<(String, Vec<Edit>), Error> {
     let limits = read(text, "")?;
+    check_least(&limits, measured)?;
     let document = Document::parse(text)
         .map_err(|error| Error::Limit { line: 1, reason: error.message().to_owned() })?;
     let root = document.as_table();
@@ -72,18 +79,29 @@ pub fn update(text: &str, measured: &[Measured], how: &Update) -> Result<(String
                 let Some(item) = table.and_then(|table| table.get(metric.key())) else { continue };
                 let number = item.as_table_like().map_or(Some(item), |table| table.get("max"));
                 let before = stated(&limits, name, (metric, per));
-                let after = greatest(&limits, measured, name, (metric, per));
+                let after = counts(&limits, measured, name, (metric, per)).map(|(_, count)| count).max();
                 let (Some(span), Some(before), Some(value)) = (number.and_then(Item::span), before, after)
                 else {
                     continue;
                 };
                 let after = written(value);
-                let value = Rate::parse(&after).unwrap_or(value);
-                if value == before || (how.ratchet && value > before) {
+                let number = Rate::parse(&after).unwrap_or(value);
+                // A number with more decimals than are written may already be nearer.
+                let is_nearer = value <= before && number > before;
+                if number == before || is_nearer || (how.ratchet && number > before) {
                     continue;
                 }
                 splices.push((span, after.clone()));
-                edits.push(Edit { window: name.to_owned(), metric, per, before: Some(before), after });
+                let edit = Edit {
+                    window: name.to_owned(),
+                    metric,
+                    per,
+                    is_soft: false,
+                    before: Some(before),
+                    after,
+                };
+                edits.extend(soft(&limits, item, &edit, number, &mut splices));
+                edits.push(edit);
             }
         }
     }
@@ -98,8 +116,9 @@ pub fn update(text: &str, measured: &[Measured], how: &Update) -> Result<(String
                  write them as [window.\"NAME\"], or add the window by hand"
             .to_owned(),
     })?;
-    let is_there =
-        |edit: &Edit| stated(&again, &edit.window, (edit.metric, edit.per)) == Rate::parse(&edit.after);
+    let is_there = |edit: &Edit| {
+        edit.is_soft || stated(&again, &edit.window, (edit.metric, edit.per)) == Rate::parse(&edit.after)
+    };
     match edits.iter().find(|edit| !is_there(edit)) {
         Some(edit) => Err(Error::Limit {
             line: 1,
@@ -110,6 +129,32 @@ pub fn update(text: &str, measured: &[Measured], how: &Update) -> Result<(String
         }),
         None => Ok((text, edits)),
     }
+}
+
+/// The edit of a `soft_max` that would be above the new `max`.
+fn soft(
+    limits: &Limits,
+    item: &Item,
+    of_max: &Edit,
+    max: Rate,
+    splices: &mut Vec<(Range<usize>, String)>,
+) -> Option<Edit> {
+    let span = item.as_table_like()?.get("soft_max")?.span()?;
+    let before = limits.gates.iter().find_map(|gate| match &gate.rule {
+        Rule::Count(CountRule { bound: Bound::Max, amount: Amount::Exact(number), .. })
+            if gate.severity == Severity::Soft
+                && gate.window.text() == of_max.window
+                && is(gate, (of_max.metric, of_max.per)) =>
+        {
+            Some(*number)
+        }
+        _ => None,
+    })?;
+    if before <= max {
+        return None;
+    }
+    splices.push((span, of_max.after.clone()));
+    Some(Edit { is_soft: true, before: Some(before), ..of_max.clone() })
 }
 
 /// The number that a hard `max` of exactly this pattern states.
@@ -128,32 +173,69 @@ fn number(gate: &Gate) -> Option<Rate> {
     match &gate.rule {
         Rule::Count(rule) if rule.bound == Bound::Max && gate.severity == Severity::Hard => match rule.amount
         {
-            super::Amount::Exact(number) => Some(number),
-            super::Amount::Percent(_) => None,
+            Amount::Exact(number) => Some(number),
+            Amount::Percent(_) => None,
         },
         _ => None,
     }
 }
 
-/// The greatest count of the windows for which a pattern is the nearest.
-fn greatest(limits: &Limits, measured: &[Measured], pattern: &str, what: (Metric, Per)) -> Option<Rate> {
-    let is_nearest = |window: &str| {
+/// A count of the windows for which a pattern is the nearest, with their names.
+fn counts<'m>(
+    limits: &Limits,
+    measured: &'m [Measured],
+    pattern: &str,
+    what: (Metric, Per),
+) -> impl Iterator<Item = (&'m str, Rate)> {
+    let is_nearest = move |window: &str| {
         let fitting = limits.gates.iter().filter(|gate| is(gate, what) && gate.window.fits(window));
         let nearest = fitting.rev().max_by_key(|gate| gate.window.nearness());
         nearest.is_some_and(|gate| gate.window.text() == pattern)
     };
-    let windows = measured.iter().filter(|window| is_nearest(&window.window));
-    let counts = windows.flat_map(|window| &window.counts).filter(|(metric, per, _)| (*metric, *per) == what);
-    counts.map(|(.., rate)| *rate).max()
+    let windows = measured.iter().filter(move |window| is_nearest(&window.window));
+    windows.flat_map(move |window| {
+        let counts = window.counts.iter().filter(move |(metric, per, _)| (*metric, *per) == what);
+        counts.map(|(.., rate)| (window.window.as_str(), *rate))
+    })
 }
 
-/// A number with as few decimals as say it, at most two: then it is rounded up, so that what was measured passes.
-fn written(rate: Rate) -> String {
-    let exact = (0..=DECIMALS).find(|decimals| rate.has_decimals(*decimals));
+/// A number with as few decimals as say it, at most two: then it is rounded up, so that what was measured passes. Without
+/// decimals where it has so many digits that none would be read again.
+pub(super) fn written(rate: Rate) -> String {
+    let most = if Rate::parse(&rate.rounded_up(DECIMALS)).is_some() { DECIMALS } else { 0 };
+    let exact = (0..=most).find(|decimals| rate.has_decimals(*decimals));
     match exact {
         Some(decimals) => rate.rounded(decimals),
-        None => rate.rounded_up(DECIMALS),
+        None => rate.rounded_up(most),
     }
+}
+
+/// Refuses what a hard `min` is above of: the file would fail of the profile that it was written from.
+fn check_least(limits: &Limits, measured: &[Measured]) -> Result<(), Error> {
+    for gate in limits.gates.iter().filter(|gate| gate.severity == Severity::Hard) {
+        let Rule::Count(CountRule { metric, per, bound: Bound::Min, amount: Amount::Exact(min) }) =
+            &gate.rule
+        else {
+            continue;
+        };
+        let counts = counts(limits, measured, gate.window.text(), (*metric, *per));
+        let below = counts.filter(|(_, count)| count < min).min_by_key(|(_, count)| *count);
+        if let Some((window, count)) = below {
+            let line = match gate.origin {
+                Origin::File { line, .. } => line,
+                _ => 1,
+            };
+            let reason = format!(
+                "`min` of {} is above the {} of window `{}`\n\
+                 lower it by hand, or see why the program does less; no limit was written",
+                metric.key(),
+                count.rounded(DECIMALS),
+                escape_path(window.as_bytes())
+            );
+            return Err(Error::Limit { line, reason });
+        }
+    }
+    Ok(())
 }
 
 /// Tables for windows that no limit is for.
@@ -192,6 +274,7 @@ fn add(
                 window: of.window.clone(),
                 metric: *metric,
                 per: Per::Iteration,
+                is_soft: false,
                 before: None,
                 after,
             });
@@ -317,6 +400,7 @@ mod tests {
                 window: "b".into(),
                 metric: Metric::Bytes,
                 per: Per::Iteration,
+                is_soft: false,
                 before: Some(Rate::new(100, 1)),
                 after: "96".into()
             }
@@ -342,5 +426,48 @@ mod tests {
         let (lower, _) =
             update("window = { b = { allocs = 9 } }\n", &measured(&[("b", 1, 1)]), &how(true)).unwrap();
         assert_eq!(lower, text);
+    }
+
+    /// 77 of 3 iterations is 25.67 as a limit, which is no number that could be lower.
+    #[test]
+    fn what_was_measured_keeps_to_what_is_written_and_is_not_below_it() {
+        for (count, iterations) in [(77, 3), (1, 3), (76, 1), (151, 2), (999_999_999_999_999, 7), (0, 1)] {
+            let windows = measured(&[("w", count, iterations)]);
+            let (text, _) = update("", &windows, &how(false)).unwrap();
+            let gate = &read(&text, "").unwrap().gates[0];
+            let rate = Rate::new(count, iterations);
+            assert!(number(gate).unwrap() >= rate && !gate.would_be_lower(rate), "{text}");
+            assert_eq!(update(&text, &windows, &how(true)).unwrap(), (text.clone(), vec![]), "no circle");
+        }
+        let looser = "[window.w]\nallocs = 25.68\n";
+        assert!(read(looser, "").unwrap().gates[0].would_be_lower(Rate::new(77, 3)));
+        let (lower, _) = update(looser, &measured(&[("w", 77, 3)]), &how(true)).unwrap();
+        assert_eq!(lower, "[window.w]\nallocs = 25.67\n");
+        // Somebody wrote it nearer than it would be written.
+        let nearer = "[window.w]\nallocs = 25.6667\n";
+        assert!(!read(nearer, "").unwrap().gates[0].would_be_lower(Rate::new(77, 3)));
+        assert_eq!(update(nearer, &measured(&[("w", 77, 3)]), &how(false)).unwrap().0, nearer);
+    }
+
+    #[test]
+    fn a_min_that_would_be_above_the_max_is_in_the_way() {
+        let text = "[window.\"p*\"]\n\nallocs = { min = 10, max = 20 }\n";
+        let windows = measured(&[("parse", 12, 1), ("print", 8, 1)]);
+        for ratchet in [false, true] {
+            let error = update(text, &windows, &how(ratchet)).unwrap_err().to_string();
+            assert!(error.contains("line 3: `min` of allocs is above the 8.00 of window `print`"), "{error}");
+        }
+        let (kept, _) = update(text, &measured(&[("parse", 12, 1), ("print", 10, 1)]), &how(false)).unwrap();
+        assert_eq!(kept, text.replace("20", "12"));
+    }
+
+    #[test]
+    fn a_soft_max_comes_down_with_the_max() {
+        let text = "[window.b]\nallocs = { soft_max = 9, max = 12 } # two\n";
+        let (lower, edits) = update(text, &measured(&[("b", 8, 1)]), &how(true)).unwrap();
+        assert_eq!(lower, "[window.b]\nallocs = { soft_max = 8, max = 8 } # two\n");
+        assert_eq!(edits.iter().map(|edit| edit.is_soft).collect::<Vec<_>>(), [true, false]);
+        let (kept, _) = update(text, &measured(&[("b", 10, 1)]), &how(true)).unwrap();
+        assert_eq!(kept, text.replace("12", "10"));
     }
 }
