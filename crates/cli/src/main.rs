@@ -16,6 +16,7 @@ mod doctor;
 mod elf;
 mod exit;
 mod family;
+mod file_role;
 mod function;
 mod harness;
 mod input;

@@ -184,10 +184,21 @@ fn beside(path: &Path) -> io::Result<Kind> {
 }
 
 /// Whether a file can be executed by what it begins with: an ELF object or a script.
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     let mut begin = [0; 4];
     let length = File::open(path).and_then(|mut file| file.read(&mut begin)).unwrap_or(0);
     begin[..length].starts_with(b"\x7fELF") || begin[..length].starts_with(b"#!")
+}
+
+/// The file that a path leads to through links, of which the last one may lead to nothing.
+pub(crate) fn behind_links(path: &Path) -> PathBuf {
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
 }
 
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {

@@ -89,6 +89,11 @@ impl SelectionArgs {
         Err(Failure::new(UNREADABLE, lines.join("\n")))
     }
 
+    /// The files of rules.
+    pub(crate) fn rule_files(&self) -> &[PathBuf] {
+        &self.rules
+    }
+
     /// The embedded rules and those of the user's files.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let mut rules = Rules::embedded().clone();

@@ -17,7 +17,8 @@ use heaptally_report::check_sarif::check_sarif;
 use heaptally_report::text::check::text;
 
 use crate::exit::{Failure, UNREADABLE};
-use crate::message::quote;
+use crate::message::{self, quote};
+use crate::output::behind_links;
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -90,10 +91,20 @@ pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Removes what an earlier run wrote: if this one comes to no verdict, nobody is to take that for its own.
+pub(crate) fn remove_earlier(file: &Path) {
+    if !fs::metadata(file).is_ok_and(|found| found.is_file()) {
+        return;
+    }
+    if let Err(error) = fs::remove_file(behind_links(file)) {
+        message::print(&format!("{} is of an earlier run, and cannot be removed: {error}", quote(file)));
+    }
+}
+
 fn replace(file: &Path, text: &str) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     // Through a link, so that the link stays.
-    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let target = behind_links(file);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut new = tempfile::NamedTempFile::with_prefix_in(".heaptally-", folder)?;
     new.write_all(text.as_bytes())?;

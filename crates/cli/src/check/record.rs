@@ -12,6 +12,7 @@ use heaptally_report::summary::summary;
 use crate::baseline::{Saving, clear, mark_failed, path_of};
 use crate::config::{Settings, settings};
 use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::file_role::{Role, roles};
 use crate::large_stack::on_large_stack;
 use crate::message;
 use crate::output::{Content, Output};
@@ -72,6 +73,12 @@ impl RecordArgs {
     /// Whether any of it is stated.
     pub(crate) fn is_stated(&self) -> bool {
         self.recording.is_stated() || self.output.is_some() || self.save_baseline.is_some()
+    }
+
+    /// The files that are written beside the reports, and the baseline.
+    pub(crate) fn outputs(&self) -> (Vec<Role>, Vec<Role>) {
+        let baseline = self.save_baseline.as_ref().and_then(|name| path_of(name, settings()).ok());
+        (roles("-o", &self.output).collect(), roles("--save-baseline", baseline).collect())
     }
 
     /// Records. `bases` are the files that the check compares with.

@@ -15,12 +15,13 @@ use heaptally_profile::model::Profile;
 use heaptally_report::Options;
 use heaptally_report::text::check::is_long;
 
-use crate::baseline::{read, resolve};
-use crate::check::form::{Copy, Form, append, copy, write};
+use crate::baseline::{names_file, path_of, read, resolve};
+use crate::check::form::{Copy, Form, append, copy, remove_earlier, write};
 use crate::check::record::{Checked, RecordArgs};
 use crate::check::{limits_file, self_test};
 use crate::config::settings;
 use crate::exit::{Failure, IMPROVEMENT, REGRESSION, UNREADABLE, USAGE};
+use crate::file_role::{self, Role, roles};
 use crate::message::{self, quote};
 use crate::selection::{SelectionArgs, project, unfit_advice};
 use crate::terminal::{LEAST_COLUMNS, color, print, width};
@@ -139,10 +140,12 @@ struct PrintArgs {
 /// The files that a verdict is written to.
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
-    /// Write it to a file in another form, too; can be given several times.
+    /// Write it to a file in another form, too; can be given several times. What an earlier run wrote there is removed
+    /// first, so that nothing stays if there is no verdict.
     #[arg(long, value_name = "FORM=FILE", value_parser = copy)]
     pub(crate) write: Vec<Copy>,
-    /// Write the whole text to FILE [default: heaptally-check.txt, if it has more than 40 lines].
+    /// Write the whole text to FILE, of which an earlier one is removed first, too [default: heaptally-check.txt, if it has
+    /// more than 40 lines].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
@@ -230,6 +233,12 @@ impl FileArgs {
     pub(crate) fn is_stated(&self) -> bool {
         !self.write.is_empty() || self.report.is_some()
     }
+
+    /// They, with their options.
+    fn each(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let copies = self.write.iter().map(|copy| ("--write", &copy.file));
+        copies.chain(self.report.iter().map(|file| ("--report", file)))
+    }
 }
 
 impl Check {
@@ -258,6 +267,8 @@ impl Check {
 
     /// Checks.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
+        self.check_files()?;
+        self.print.files.each().for_each(|(_, file)| remove_earlier(file));
         self.check_usage()?;
         let against = self.against.read(&self.rules)?;
         let (checked, waiting) = match self.program.is_empty() {
@@ -300,6 +311,36 @@ impl Check {
         std::mem::forget(verdict);
         std::mem::forget(subject);
         Ok(code)
+    }
+
+    /// Refuses to write what is read, and twice to one file.
+    fn check_files(&self) -> Result<(), Failure> {
+        let (profile, saved) = self.record.outputs();
+        let reports: Vec<Role> =
+            self.print.files.each().flat_map(|(option, file)| roles(option, [file])).collect();
+        // The baseline that is saved may be the one that is compared with.
+        let written = [&profile[..], &reports].concat();
+        file_role::check(&written, &self.inputs())?;
+        file_role::check(&[saved, written].concat(), &[])?;
+        file_role::check_no_program(&reports)
+    }
+
+    /// The files that are read, whether they are there and good or not.
+    fn inputs(&self) -> Vec<Role> {
+        let baseline = |word: &OsString| match names_file(word) {
+            true => Some(PathBuf::from(word)),
+            false => path_of(word.to_str()?, settings()).ok(),
+        };
+        let limits = self.against.limits.iter().flat_map(|path| limits_file::files(path).unwrap_or_default());
+        roles("a profile that is checked", &self.change)
+            .chain(roles(
+                "a baseline that is compared with; --save-baseline replaces one",
+                self.against.baseline.iter().filter_map(baseline),
+            ))
+            .chain(roles("a file of limits", limits))
+            .chain(roles("a file of rules", self.selection.rule_files()))
+            .chain(file_role::configuration())
+            .collect()
     }
 
     fn check_usage(&self) -> Result<(), Failure> {
@@ -377,7 +418,7 @@ impl Check {
         let is_strict = self.rules.strict;
         let report = match &self.print.files.report {
             Some(file) => Some(file.clone()),
-            None => is_long(verdict, &options, is_strict).then(|| PathBuf::from(REPORT)),
+            None => self.own_report().filter(|_| is_long(verdict, &options, is_strict)),
         };
         let form = if self.print.json { Form::Json } else { self.print.format };
         let has_brief = matches!(form, Form::Text | Form::Github) || self.print.files.report.is_some();
@@ -427,6 +468,17 @@ impl Check {
             true => Ok(()),
             false => Err(Failure::new(UNREADABLE, failed.join("\n")).into()),
         }
+    }
+
+    /// Where the whole text goes without being asked for, if nothing else is or goes there.
+    fn own_report(&self) -> Option<PathBuf> {
+        let (profile, _) = self.record.outputs();
+        let written = self.print.files.each().flat_map(|(option, file)| roles(option, [file]));
+        let others: Vec<Role> = self.inputs().into_iter().chain(profile).chain(written).collect();
+        let own: Vec<Role> = roles("--report", [REPORT]).collect();
+        let is_free =
+            file_role::check(&own, &others).and_then(|()| file_role::check_no_program(&own)).is_ok();
+        is_free.then(|| PathBuf::from(REPORT))
     }
 
     fn code(&self, outcome: Outcome) -> u8 {

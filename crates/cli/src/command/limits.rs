@@ -24,6 +24,7 @@ use crate::check::form::write;
 use crate::check::limits_file::{self, Kind};
 use crate::command::check::today;
 use crate::exit::{Failure, UNREADABLE};
+use crate::file_role::{self, Role, roles};
 use crate::message::quote;
 use crate::selection::{SelectionArgs, project, unfit_advice};
 use crate::terminal::print;
@@ -114,6 +115,7 @@ impl Update {
             )
         })?;
         let options = self.options(&profile)?;
+        self.check_files()?;
         let mut edits = Vec::new();
         // All of them or none: each is known to be right before the first is written.
         let mut changed = Vec::new();
@@ -140,6 +142,17 @@ impl Update {
         }
         print(&told)?;
         Ok(0)
+    }
+
+    /// Refuses to write what is read.
+    fn check_files(&self) -> Result<(), Failure> {
+        let inputs: Vec<Role> = roles("a profile that is read", &self.profile)
+            .chain(roles("a file of rules", self.selection.rule_files()))
+            .chain(file_role::configuration())
+            .collect();
+        let outputs: Vec<Role> = roles("--limits", self.files()?).collect();
+        file_role::check(&outputs, &inputs)?;
+        file_role::check_no_program(&outputs)
     }
 
     /// The files that are written: of a folder of thresholds those that are there.

@@ -1,15 +1,14 @@
 //! `heaptally merge`: adds profiles.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use heaptally_profile::merge::sum;
 use heaptally_profile::pprof;
 use heaptally_report::summary::summary;
 
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::exit::{Failure, UNREADABLE};
+use crate::file_role::{self, Role, roles};
 use crate::input::read;
 use crate::message::{self, quote};
 use crate::output::{Content, Output};
@@ -36,14 +35,10 @@ pub(crate) struct Merge {
 impl Merge {
     /// Adds and writes.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        if let Some(input) = self.file.iter().find(|input| is_same(input, &self.output)) {
-            let why = format!(
-                "cannot write the sum to {}: it is one of the profiles to add ({})\nname another file with -o",
-                quote(&self.output),
-                quote(input)
-            );
-            return Err(Failure::new(USAGE, why).into());
-        }
+        let inputs: Vec<Role> =
+            roles("one of the profiles to add", &self.file).chain(file_role::configuration()).collect();
+        let outputs: Vec<Role> = roles("-o", [&self.output]).collect();
+        file_role::check(&outputs, &inputs)?;
         let output = Output::prepare(&self.output, Content::Sum)?;
         let profiles = self.file.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
         let files = profiles.len();
@@ -69,10 +64,4 @@ impl Merge {
             None => format!("cannot add these profiles: {error}"),
         }
     }
-}
-
-/// Whether both paths are one file.
-fn is_same(input: &Path, output: &Path) -> bool {
-    let id = |path: &Path| fs::metadata(path).ok().filter(|of| of.is_file()).map(|of| (of.dev(), of.ino()));
-    id(input).is_some_and(|input| Some(input) == id(output))
 }

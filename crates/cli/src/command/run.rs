@@ -14,11 +14,12 @@ use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
 
-use crate::baseline::{Saving, clear, mark_failed};
+use crate::baseline::{Saving, clear, mark_failed, path_of};
 use crate::config::settings;
 use crate::convert::is_complete;
 use crate::exit::Failure;
 use crate::family::{self, Process};
+use crate::file_role::{self, Role, roles};
 use crate::large_stack::on_large_stack;
 use crate::message::print;
 use crate::output::{Content, Output};
@@ -80,6 +81,7 @@ impl Run {
         if let (Some(status_output), Ok(output)) = (&status_output, &output) {
             status_output.check_differs(output)?;
         }
+        self.check_files(&default_output)?;
         let mut status = Status { repeat: self.recording.repeat, ..Status::default() };
         let result = output.and_then(|output| self.record_and_save(output, &mut status));
         if let Err(failure) = &result {
@@ -89,6 +91,20 @@ impl Run {
         let code = result?;
         written?;
         Ok(code)
+    }
+
+    /// Refuses to write what is read, and twice to one file.
+    fn check_files(&self, default_output: &Path) -> Result<(), Failure> {
+        let baseline = self.save_baseline.as_ref().and_then(|name| path_of(name, settings()).ok());
+        let inputs: Vec<Role> = file_role::configuration().collect();
+        let saved: Vec<Role> = roles("--save-baseline", baseline).collect();
+        let output = roles("-o", [self.output.as_deref().unwrap_or(default_output)]);
+        // That the two of them are one is refused where they are prepared.
+        file_role::check(&saved.iter().cloned().chain(output).collect::<Vec<_>>(), &inputs)?;
+        file_role::check(
+            &saved.into_iter().chain(roles("--json-status", &self.json_status)).collect::<Vec<_>>(),
+            &inputs,
+        )
     }
 
     /// Records; then the baseline is the new profile or stays the old one, and so is the output.

@@ -11,6 +11,7 @@ mod config;
 mod damage;
 mod doctor;
 mod elf_copy;
+mod file_role;
 mod full_disk;
 mod import;
 mod man;
