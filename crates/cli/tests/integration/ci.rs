@@ -123,11 +123,12 @@ impl Runner {
     }
 
     /// Runs the steps of the action with these inputs, and with the defaults of the others.
-    fn act(&mut self, action: &Yaml, build: &str, program: &str) -> Outcome {
+    fn act(&mut self, action: &Yaml, build: &str, program: &str, check_options: Option<&str>) -> Outcome {
         for (name, input) in action["inputs"].as_hash().unwrap() {
             let value = match name.as_str().unwrap() {
                 "build" => build.to_owned(),
                 "program" => program.to_owned(),
+                "check-options" if check_options.is_some() => check_options.unwrap().to_owned(),
                 "archive" => self.archive().display().to_string(),
                 _ => self.evaluated(&text(&input["default"])),
             };
@@ -228,7 +229,7 @@ fn the_action_names_the_line_that_was_added() {
     let action = yaml("action.yml");
     for (change, code) in [(ADDED, 3), ("", 0)] {
         let mut runner = Runner::new(change);
-        runner.act(&action, "make bench", "./bench 'two words'").expect(code);
+        runner.act(&action, "make bench", "./bench 'two words'", None).expect(code);
         for (_, output) in action["outputs"].as_hash().unwrap() {
             assert!(!runner.evaluated(&text(&output["value"])).is_empty());
         }
@@ -250,9 +251,48 @@ fn the_action_fails_where_nothing_was_measured() {
         [("false", "./bench", 1), ("make bench", "./no-such-bench", 127), ("make bench", "false", 1)]
     {
         let mut runner = Runner::new(ADDED);
-        runner.act(&action, build, program).expect(code);
+        runner.act(&action, build, program, None).expect(code);
         assert!(!runner.sandbox.path("temp/comment").exists());
     }
+}
+
+/// Nothing is commented then, and no report of an earlier check either: the job fails with the check's code.
+#[test]
+fn the_action_fails_with_the_checks_code_where_there_is_no_verdict() {
+    if is_missing(&["git", "make", "cc", "bash"]) {
+        return;
+    }
+    let action = yaml("action.yml");
+    for (options, code) in [("--limits nowhere.toml", 4), ("--grow much", 2)] {
+        let mut runner = Runner::new(ADDED);
+        runner.act(&action, "make bench", "./bench", Some(options)).expect(code);
+        assert!(!runner.sandbox.path("temp/comment").exists());
+        assert_eq!(runner.values["steps.check.outputs.code"], code.to_string());
+    }
+    let mut runner = Runner::new(ADDED);
+    fs::create_dir_all(runner.sandbox.path("temp/heaptally")).unwrap();
+    fs::write(runner.sandbox.path("temp/heaptally/report.md"), "of an earlier one").unwrap();
+    runner.act(&action, "make bench", "./bench", Some("--limits nowhere.toml")).expect(4);
+    assert!(!runner.sandbox.path("temp/comment").exists());
+    // A comment that cannot be made is said.
+    let mut runner = Runner::new(ADDED);
+    fs::write(runner.sandbox.path("bin/gh"), "#!/bin/sh\nexit 1\n").unwrap();
+    runner.act(&action, "make bench", "./bench", None).expect(3);
+}
+
+#[test]
+fn the_workflow_fails_with_the_checks_code_where_there_is_no_verdict() {
+    if is_missing(&["git", "make", "cc", "curl", "bash"]) {
+        return;
+    }
+    let workflow = yaml("docs/ci/github.yml");
+    let mut variables: Vec<(String, String)> =
+        workflow["env"].as_hash().unwrap().iter().map(|(name, value)| (text(name), text(value))).collect();
+    // A configuration that no command takes: recording goes on without it.
+    variables.push(("HEAPTALLY_CHECK_GROW".into(), "much".into()));
+    let mut runner = Runner::new(ADDED);
+    runner.run(&workflow["jobs"]["compare"]["steps"], &variables).expect(2);
+    assert!(!runner.sandbox.path("temp/comment").exists());
 }
 
 #[test]
