@@ -14,6 +14,7 @@ mod elf_copy;
 mod file_role;
 mod full_disk;
 mod import;
+mod limits;
 mod man;
 mod option;
 mod output;
