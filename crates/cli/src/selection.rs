@@ -10,6 +10,7 @@ use clap::{Args, ValueHint};
 use heaptally_profile::call_site::Rules;
 use heaptally_profile::check::{Unmeasured, Why};
 use heaptally_profile::model::Profile;
+use heaptally_profile::path_text::escape_path;
 use heaptally_profile::short_name;
 use heaptally_profile::view::Selection;
 use regex::Regex;
@@ -66,16 +67,22 @@ impl SelectionArgs {
         &self,
         profiles: [(&Profile, &Path); N],
     ) -> Result<Selection, Failure> {
+        let is_there = |name: &str| {
+            profiles.iter().any(|(profile, _)| profile.windows.iter().any(|window| window.name == name))
+        };
+        // As profiles show it, or as the program and `run --window` name it: a backslash stands for two.
+        let shown = |name: &String| {
+            let escaped = escape_path(name.as_bytes());
+            if !is_there(name) && is_there(&escaped) { escaped } else { name.clone() }
+        };
         let selection = Selection {
-            windows: self.window.clone(),
+            windows: self.window.iter().map(shown).collect(),
             under: self.under.clone(),
             filter: self.filter.clone(),
             exclude: self.exclude.clone(),
             root: self.root.clone(),
         };
-        let lacks = |name: &&String| {
-            profiles.iter().all(|(profile, _)| profile.windows.iter().all(|window| window.name != **name))
-        };
+        let lacks = |name: &&String| !is_there(name);
         let Some(name) = selection.windows.iter().find(lacks) else { return Ok(selection) };
         let (name, mut lines) = (quote(name), Vec::new());
         for (profile, file) in profiles {

@@ -38,6 +38,7 @@ pub mod csv;
 pub mod diff_folded;
 pub mod diff_json;
 pub mod diff_markdown;
+pub mod ending;
 pub mod escape;
 mod fingerprint;
 pub mod folded;

@@ -107,13 +107,24 @@ pub(crate) fn resolve(word: impl AsRef<OsStr>, settings: &Settings) -> anyhow::R
         return Ok(PathBuf::from(word));
     };
     let path = path_of(name, settings)?;
-    if !path.is_file() {
+    let unreadable = |error: &io::Error| {
+        let place = quote(folder(settings));
+        let words = format!("cannot look for the baseline {} in {place}: {error}", quote(name));
+        Failure::new(UNREADABLE, format!("{words}\nsee whether you may read that folder"))
+    };
+    let is_there = match fs::metadata(&path) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(unreadable(&error).into());
+        }
+        found => found.is_ok_and(|found| found.is_file()),
+    };
+    if !is_there {
         let as_file = if Path::new(name).exists() {
             format!("; the file of that name is ./{name}")
         } else {
             String::new()
         };
-        let known: Vec<String> = list(settings).unwrap_or_default();
+        let known: Vec<String> = list(settings).map_err(|error| unreadable(&error))?;
         let mut shown: Vec<String> = known.iter().take(MAX_LISTED).map(quote).collect();
         if known.len() > MAX_LISTED {
             shown.push(format!("{} more", known.len() - MAX_LISTED));
@@ -224,6 +235,13 @@ mod tests {
         assert_eq!(resolve("b", &settings).unwrap(), scratch.path().join("b.pb.gz"));
         let missing = Settings { baseline_folder: Some(scratch.path().join("no")), ..Settings::default() };
         assert_eq!(list(&missing).unwrap(), [""; 0]);
+        // What cannot be looked into has no baselines that are known, and that is not none.
+        let endless = scratch.path().join("loop");
+        std::os::unix::fs::symlink("loop", &endless).unwrap();
+        let endless = Settings { baseline_folder: Some(endless), ..Settings::default() };
+        let error = resolve("main", &endless).unwrap_err();
+        assert_eq!(crate::exit::code_of(&error), UNREADABLE);
+        assert!(error.to_string().contains("cannot look for the baseline `main` in"), "{error}");
     }
 
     #[test]

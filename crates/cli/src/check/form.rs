@@ -72,11 +72,16 @@ pub(crate) struct Copy {
 
 /// Reads `FORM=FILE`.
 pub(crate) fn copy(text: &str) -> Result<Copy, String> {
-    let (form, file) = text.split_once('=').ok_or("takes FORM=FILE, such as sarif=heaptally.sarif")?;
+    let forms: Vec<String> = Form::value_variants()
+        .iter()
+        .filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()))
+        .collect();
+    let usage = format!("takes FORM=FILE, such as sarif=heaptally.sarif; forms are {}", forms.join(", "));
+    let (form, file) = text.split_once('=').ok_or(&usage)?;
     if file.is_empty() {
         return Err("the file is missing: FORM=FILE".to_owned());
     }
-    Ok(Copy { form: Form::from_str(form, false)?, file: file.into() })
+    Ok(Copy { form: Form::from_str(form, false).map_err(|_| usage)?, file: file.into() })
 }
 
 /// Writes a file whole.

@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use heaptally_profile::model::Profile;
 use heaptally_profile::pprof;
 use heaptally_report::child::sentences;
+use heaptally_report::ending;
 use heaptally_report::summary::summary;
 
 use crate::baseline::{Saving, clear, mark_failed, path_of};
@@ -64,7 +65,7 @@ impl Waiting {
     }
 }
 
-/// A check has no codes of a recorder's: what was not recorded was not measured.
+/// Where a command has no codes of a recorder's: what was not recorded was not measured.
 pub(crate) fn unmeasured(failure: Failure) -> Failure {
     Failure::new(UNREADABLE, failure.message)
 }
@@ -98,7 +99,9 @@ impl RecordArgs {
                 Ok((checked, Some(Waiting::new(saving, profile))))
             }
             (Ok((checked @ Checked::Failed(code), _)), Some(saving)) => {
-                message::print(&saving.give_up(&format!("the program ended with {code}")));
+                message::print(
+                    &saving.give_up(&format!("the program ended with {}", ending::code(i32::from(code)))),
+                );
                 Ok((checked, None))
             }
             (Err(failure), Some(saving)) => {
@@ -147,7 +150,8 @@ impl RecordArgs {
         let code = end.code_of_runs(interrupted);
         if code != 0 && !(accepts_failed && interrupted.is_none()) {
             message::print(&format!(
-                "the program ended with {code}, so nothing was checked\n--accept-failed checks it all the same"
+                "the program ended with {}, so nothing was checked\n--accept-failed checks it all the same",
+                ending::code(i32::from(code))
             ));
             return Ok((Checked::Failed(code), bytes));
         }

@@ -162,7 +162,7 @@ enum PerStack {
 
 /// `10%` or `1`.
 fn amount(text: &str) -> Result<Amount, String> {
-    Amount::parse(text).ok_or_else(|| "takes a number such as 1, or percent such as 10%".to_owned())
+    Amount::parse(text).ok_or_else(|| "takes a number such as 1, or percent such as 10%: digits alone, at most 15, of which 9 behind the point".to_owned())
 }
 
 /// `1` or `1%`.

@@ -12,6 +12,7 @@ use heaptally_profile::model::Profile;
 use heaptally_report::text::diff::Show;
 use heaptally_report::{Options, text};
 
+use crate::check::record::unmeasured;
 use crate::exit::{Failure, INTERNAL, REGRESSION};
 use crate::library;
 use crate::recording::{Recording, record};
@@ -31,11 +32,11 @@ pub(crate) struct Demo {}
 impl Demo {
     /// Records and prints.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        let program = library::demo()?;
+        let program = library::demo().map_err(unmeasured)?;
         let program = program.into_os_string();
         let recording = |words: Vec<OsString>| Recording { program: words, ..Recording::default() };
-        let base = record(&recording(vec![program.clone()]))?;
-        let change = record(&recording(vec![program, "change".into()]))?;
+        let base = record(&recording(vec![program.clone()])).map_err(unmeasured)?;
+        let change = record(&recording(vec![program, "change".into()])).map_err(unmeasured)?;
         let code = match base.end.code() {
             0 => change.end.code(),
             code => code,

@@ -10,6 +10,7 @@ use heaptally_profile::model::{INCOMPLETE, Profile};
 use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::child::sentences;
+use heaptally_report::ending;
 use heaptally_report::escape::escape;
 use heaptally_report::summary::summary;
 use heaptally_report::text::brief;
@@ -119,7 +120,9 @@ impl Run {
         let said = match (saving, &result) {
             (None, _) => return result.map(|(code, _)| code),
             (Some(saving), Ok((0, bytes))) => saving.save(bytes)?,
-            (Some(saving), Ok((code, _))) => saving.give_up(&format!("the program ended with {code}")),
+            (Some(saving), Ok((code, _))) => {
+                saving.give_up(&format!("the program ended with {}", ending::code(i32::from(*code))))
+            }
             (Some(saving), Err(failure)) => saving.give_up(&failure.message),
         };
         if !self.quiet || result.as_ref().map_or(true, |(code, _)| *code != 0) {

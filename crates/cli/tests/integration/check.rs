@@ -192,6 +192,31 @@ fn patterns_that_no_stack_fits_pass_nothing() {
     of_start(&[]).expect(0);
 }
 
+/// As the program names it, and as reports show it.
+#[test]
+fn a_window_with_a_backslash_is_found() {
+    let sandbox = sandbox();
+    edited(&sandbox, "odd.pb.gz", |profile| {
+        let at = window(profile, "parse");
+        profile.windows[at].name = "back\\\\slash".into();
+    });
+    for name in ["back\\slash", "back\\\\slash"] {
+        let words = ["check", "odd.pb.gz", "--baseline", "odd.pb.gz", "--window", name];
+        assert!(sandbox.call(words).expect(0).output.contains("5 limits in 1 window"), "{name}");
+    }
+    let words = ["check", "odd.pb.gz", "--baseline", "odd.pb.gz", "--window", "back/slash"];
+    sandbox.call(words).expect(4).says(&["has no window `back/slash`"]);
+}
+
+#[test]
+fn a_form_that_is_none_is_told_with_those_that_are() {
+    let sandbox = Sandbox::new();
+    for word in ["foo=a", "json"] {
+        let outcome = sandbox.call(["check", "a.pb.gz", "--baseline", "b.pb.gz", "--write", word]);
+        outcome.expect(2).says(&["forms are text, json, markdown, github, sarif, gitlab, bencher"]);
+    }
+}
+
 #[test]
 fn d13_an_improvement_is_no_failure() {
     let sandbox = sandbox();
@@ -439,7 +464,7 @@ fn a_program_that_fails_keeps_its_code() {
     sandbox.write("l.toml", "[window.\"*\"]\nallocs = 0\n[window.process]\nallocs = 1000000\n", 0o644);
     let call = |words: &[&str]| sandbox.call([&["check", "--limits", "l.toml"], words].concat());
     call(&["--", "sh", "-c", "exit 7"]).expect(7).says(&["ended with 7", "--accept-failed"]);
-    call(&["--", "sh", "-c", "kill -9 $$"]).expect(137);
+    call(&["--", "sh", "-c", "kill -9 $$"]).expect(137).says(&["ended with 137 (128 + 9, SIGKILL)"]);
     call(&["--accept-failed", "--", "sh", "-c", "exit 7"]).expect(0);
     call(&["--", "./nowhere"]).expect(4);
 }

@@ -55,9 +55,7 @@ pub fn check<'p>(subject: &'p Subject, limits: &Limits, options: &CheckOptions) 
                 verdict.notes.push(Note::Condition(condition.clone()));
             }
         }
-    } else if gate::needs_base(limits)
-        && let Some(origin) = checker.first_that_needs_base()
-    {
+    } else if let Some(origin) = checker.first_that_needs_base() {
         verdict.notes.push(Note::NeedsBase { origin });
     }
     checker.unused(&mut verdict);
@@ -262,7 +260,7 @@ impl Checker<'_> {
         let has_base = verdict.compared.diff.is_some();
         match (self.limits.gates.is_empty(), self.uses.contains(&true)) {
             (true, _) if !has_base => Lack::Limit,
-            (false, true) if !has_base && gate::needs_base(self.limits) => Lack::Base,
+            (false, true) if !has_base && self.first_that_needs_base().is_some() => Lack::Base,
             _ => Lack::Window,
         }
     }

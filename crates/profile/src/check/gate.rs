@@ -85,15 +85,6 @@ pub(super) fn judge(rule: &CountRule, measured: Spread, base: Option<Spread>) ->
     Judgement::Kept { is_better, is_unstable: exceeds(worst, narrowest) }
 }
 
-/// Whether anything is held against a baseline.
-pub(super) fn needs_base(limits: &Limits) -> bool {
-    use crate::limit::Rule;
-    limits.gates.iter().any(|gate| match &gate.rule {
-        Rule::Count(rule) => matches!(rule.bound, Bound::Grow | Bound::Shrink),
-        Rule::Stack(_) => true,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -55,14 +55,21 @@ fn line(text: &str, span: Option<Range<usize>>) -> u32 {
 
 type Entry<'i> = (&'i Key, &'i Item);
 
+/// What a value is, with its article.
+fn kind(item: &Item) -> String {
+    let name = item.type_name();
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
 impl Reader<'_> {
     fn error<T>(&self, span: Option<Range<usize>>, reason: impl Into<String>) -> Result<T, Error> {
         Err(Error::Limit { line: line(self.text, span), reason: reason.into() })
     }
 
     fn wrong<T>(&self, (key, item): Entry<'_>, wanted: &str) -> Result<T, Error> {
-        let found = item.type_name();
-        self.error(item.span().or(key.span()), format!("`{}` is a {found}\nit takes {wanted}", key.get()))
+        let found = kind(item);
+        self.error(item.span().or(key.span()), format!("`{}` is {found}\nit takes {wanted}", key.get()))
     }
 
     fn unknown<T>(&self, key: &Key, known: &[&str]) -> Result<T, Error> {
@@ -204,9 +211,9 @@ impl Reader<'_> {
     }
 
     fn wrong_number<T>(&self, entry: Entry<'_>, wanted: &str) -> Result<T, Error> {
-        let written = self.written(entry.1).unwrap_or_else(|| format!("a {}", entry.1.type_name()));
+        let written = self.written(entry.1).unwrap_or_else(|| kind(entry.1));
         let reason = format!(
-            "`{}` is {written}\nit takes {wanted}, not negative, of at most 15 digits",
+            "`{}` is {written}\nit takes {wanted}: digits alone, at most 15, of which 9 behind the point",
             entry.0.get()
         );
         self.error(entry.1.span().or(entry.0.span()), reason)
@@ -332,11 +339,21 @@ impl Reader<'_> {
                     "window" => ignore.window = Pattern::Glob(text()?),
                     "stack" => ignore.stack = self.patterns(inner)?,
                     "reason" => ignore.reason = text()?,
-                    "until" => match inner.1.as_datetime().and_then(|time| time.date) {
+                    "until" => match inner
+                        .1
+                        .as_datetime()
+                        .filter(|time| time.time.is_none())
+                        .and_then(|time| time.date)
+                    {
                         Some(date) => {
                             ignore.until = Date { year: date.year, month: date.month, day: date.day };
                         }
-                        None => return self.wrong(inner, "a day, such as 2027-01-31 (without quotes)"),
+                        None => {
+                            return self.wrong(
+                                inner,
+                                "a day without a time, such as 2027-01-31 (and without quotes)",
+                            );
+                        }
                     },
                     _ => return self.unknown(inner.0, &IGNORE),
                 }
@@ -446,8 +463,8 @@ until = 2027-01-31
             ("[window.w]\nallocs = 1e99\n", "line 2: `allocs` is 1e99"),
             ("[window.w]\nallocs = \"10 %\"\n", "line 2: `allocs` is 10 %"),
             ("[window.w]\nallocs = {grow = \"ten\"}\n", "line 2: `grow` is ten"),
-            ("[window.w]\nallocs = [1]\n", "line 2: `allocs` is a array"),
-            ("window = 3\n", "line 1: `window` is a integer"),
+            ("[window.w]\nallocs = [1]\n", "line 2: `allocs` is an array"),
+            ("window = 3\n", "line 1: `window` is an integer"),
             ("[window.w]\nstacks = {soft_new = 1}\n", "unknown key `soft_new`"),
             ("[window.w]\nstacks = {new = true}\n", "`new` is a boolean\nit takes \"fail\""),
             ("[window.w]\nstacks = {under = \"(\"}\n", "line 2: `(` is no regular expression"),
@@ -457,6 +474,15 @@ until = 2027-01-31
             ("[measurement]\ncut = \"101 %\"\n", "line 2"),
             ("[[ignore]]\nstack = \"a\"\nuntil = 2027-01-01\n", "line 1: `reason` is missing"),
             ("[[ignore]]\nstack = \"a\"\nuntil = \"2027-01-01\"\n", "line 3: `until` is a string"),
+            (
+                "[[ignore]]\nstack = \"a\"\nuntil = 2027-01-01T10:00:00Z\n",
+                "line 3: `until` is a datetime\nit takes a day",
+            ),
+            (
+                "[window.w]\nallocs = 1e3\n",
+                "`allocs` is 1e3\nit takes a number such as 75 or 0.3: digits alone",
+            ),
+            ("[window.w]\nallocs = 0.1234567890123\n", "at most 15, of which 9 behind the point"),
             ("[window.w\n", "line 1"),
             ("[window.w]\nallocs = 1\nallocs = 2\n", "line 3"),
             ("\0", "line 1"),

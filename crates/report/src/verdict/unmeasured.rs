@@ -4,6 +4,7 @@ use heaptally_profile::check::{Lack, Unmeasured, Why};
 use heaptally_profile::limit::Rate;
 
 use super::{Level, Statement, side};
+use crate::ending::code;
 use crate::escape::{escape, quote};
 use crate::number::{counted, share};
 use crate::text::diff::words;
@@ -47,7 +48,7 @@ fn rule_and_reason(unmeasured: &Unmeasured) -> (&'static str, String) {
         Why::NoWindow => ("no-window", format!("{of} has no window, so nothing was recorded")),
         Why::Failed { exit_code } => (
             "failed-run",
-            format!("the program of {of} ended with {exit_code}, so it may not have done its work"),
+            format!("the program of {of} ended with {}, so it may not have done its work", code(*exit_code)),
         ),
         Why::NotInPath { program } => (
             "not-in-path",

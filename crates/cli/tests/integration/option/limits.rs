@@ -118,7 +118,7 @@ fn fits_nothing(bench: &Bench, option: &str) {
     }
     let pattern = if option == "--exclude" { "." } else { "nowhere" };
     let words = ["limits", "update", "demo.pb.gz", "--limits", "none.toml", option, pattern];
-    let expected = format!("no stack fits `{option} {pattern}`");
+    let expected = format!("no stack fits \"{option} {pattern}\"");
     bench.call(&words).expect(4).says(&["NOT MEASURED", &expected, "no limit was written"]);
     assert!(!bench.sandbox.work("none.toml").exists());
 }
