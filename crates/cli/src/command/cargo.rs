@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -11,9 +12,8 @@ use heaptally_profile::path_text::escape_path;
 use heaptally_profile::pprof;
 use heaptally_report::child::sentences;
 use heaptally_report::summary::summary;
-use std::os::unix::ffi::OsStrExt;
 
-use crate::baseline::{Saving, clear, mark_failed, resolve};
+use crate::baseline::{Saving, clear, mark_failed, path_of, resolve};
 use crate::cargo::argument::CargoArgs;
 use crate::cargo::build::{Built, Task, build, metadata, target_folder};
 use crate::cargo::exec;
@@ -23,6 +23,7 @@ use crate::command::check::{Against, AgainstArgs, Check, FileArgs, RuleArgs};
 use crate::command::report::{ShowArgs, show};
 use crate::config::{Settings, current, settings};
 use crate::exit::{Failure, IMPROVEMENT, UNREADABLE, USAGE};
+use crate::file_role::{Role, roles};
 use crate::large_stack::on_large_stack;
 use crate::message::{self, quote};
 use crate::output::{Content, Output};
@@ -137,6 +138,12 @@ impl Cargo {
         }
         let against = if self.is_check() { Some(self.against.read(&self.rules)?) } else { None };
         let file = self.file(&folder, name)?;
+        if against.is_some() {
+            let saved = self.recorded.save_baseline.as_ref().and_then(|name| path_of(name, &settings).ok());
+            let saved: Vec<Role> = roles("--save-baseline", saved).collect();
+            let profile: Vec<Role> = roles("-o", [&file]).collect();
+            self.files.prepare(&profile, &saved, &self.against.inputs(&self.selection, &settings))?;
+        }
         let words: Vec<OsString> = ["cargo".into(), name.into()].into_iter().chain(self.words()).collect();
         let output = Output::prepare(&file, Content::Profile).map_err(unmeasured)?;
         let built = build(task, &self.cargo, &metadata)?;

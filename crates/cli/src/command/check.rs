@@ -19,7 +19,7 @@ use crate::baseline::{names_file, path_of, read, resolve};
 use crate::check::form::{Copy, Form, append, copy, remove_earlier, write};
 use crate::check::record::{Checked, RecordArgs};
 use crate::check::{limits_file, self_test};
-use crate::config::settings;
+use crate::config::{Settings, settings};
 use crate::exit::{Failure, IMPROVEMENT, REGRESSION, UNREADABLE, USAGE};
 use crate::file_role::{self, Role, roles};
 use crate::message::{self, quote};
@@ -192,6 +192,23 @@ impl AgainstArgs {
         let base = if profiles.is_empty() { None } else { Some(together(profiles, "baselines")?) };
         Ok(Against { files, base, limits })
     }
+
+    /// The files that are read with them, whether they are there and good or not.
+    pub(crate) fn inputs(&self, selection: &SelectionArgs, settings: &Settings) -> Vec<Role> {
+        let baseline = |word: &OsString| match names_file(word) {
+            true => Some(PathBuf::from(word)),
+            false => path_of(word.to_str()?, settings).ok(),
+        };
+        let limits = self.limits.iter().flat_map(|path| limits_file::files(path).unwrap_or_default());
+        roles(
+            "a baseline that is compared with; --save-baseline replaces one",
+            self.baseline.iter().filter_map(baseline),
+        )
+        .chain(roles("a file of limits", limits))
+        .chain(roles("a file of rules", selection.rule_files()))
+        .chain(file_role::configuration())
+        .collect()
+    }
 }
 
 impl RuleArgs {
@@ -239,6 +256,22 @@ impl FileArgs {
         let copies = self.write.iter().map(|copy| ("--write", &copy.file));
         copies.chain(self.report.iter().map(|file| ("--report", file)))
     }
+
+    fn roles(&self) -> impl Iterator<Item = Role> {
+        self.each().flat_map(|(option, file)| roles(option, [file]))
+    }
+
+    /// Refuses to write what is read, and twice to one file; then removes what an earlier run wrote. `profile` is written,
+    /// too, and `saved`, which alone may be the baseline that is compared with.
+    pub(crate) fn prepare(&self, profile: &[Role], saved: &[Role], inputs: &[Role]) -> Result<(), Failure> {
+        let reports: Vec<Role> = self.roles().collect();
+        let written = [profile, &reports].concat();
+        file_role::check(&written, inputs)?;
+        file_role::check(&[saved, &written].concat(), &[])?;
+        file_role::check_no_program(&reports)?;
+        self.each().for_each(|(_, file)| remove_earlier(file));
+        Ok(())
+    }
 }
 
 impl Check {
@@ -267,8 +300,8 @@ impl Check {
 
     /// Checks.
     pub(crate) fn run(self) -> anyhow::Result<u8> {
-        self.check_files()?;
-        self.print.files.each().for_each(|(_, file)| remove_earlier(file));
+        let (profile, saved) = self.record.outputs();
+        self.print.files.prepare(&profile, &saved, &self.inputs())?;
         self.check_usage()?;
         let against = self.against.read(&self.rules)?;
         let (checked, waiting) = match self.program.is_empty() {
@@ -313,33 +346,10 @@ impl Check {
         Ok(code)
     }
 
-    /// Refuses to write what is read, and twice to one file.
-    fn check_files(&self) -> Result<(), Failure> {
-        let (profile, saved) = self.record.outputs();
-        let reports: Vec<Role> =
-            self.print.files.each().flat_map(|(option, file)| roles(option, [file])).collect();
-        // The baseline that is saved may be the one that is compared with.
-        let written = [&profile[..], &reports].concat();
-        file_role::check(&written, &self.inputs())?;
-        file_role::check(&[saved, written].concat(), &[])?;
-        file_role::check_no_program(&reports)
-    }
-
     /// The files that are read, whether they are there and good or not.
     fn inputs(&self) -> Vec<Role> {
-        let baseline = |word: &OsString| match names_file(word) {
-            true => Some(PathBuf::from(word)),
-            false => path_of(word.to_str()?, settings()).ok(),
-        };
-        let limits = self.against.limits.iter().flat_map(|path| limits_file::files(path).unwrap_or_default());
         roles("a profile that is checked", &self.change)
-            .chain(roles(
-                "a baseline that is compared with; --save-baseline replaces one",
-                self.against.baseline.iter().filter_map(baseline),
-            ))
-            .chain(roles("a file of limits", limits))
-            .chain(roles("a file of rules", self.selection.rule_files()))
-            .chain(file_role::configuration())
+            .chain(self.against.inputs(&self.selection, settings()))
             .collect()
     }
 
@@ -473,7 +483,7 @@ impl Check {
     /// Where the whole text goes without being asked for, if nothing else is or goes there.
     fn own_report(&self) -> Option<PathBuf> {
         let (profile, _) = self.record.outputs();
-        let written = self.print.files.each().flat_map(|(option, file)| roles(option, [file]));
+        let written = self.print.files.roles();
         let others: Vec<Role> = self.inputs().into_iter().chain(profile).chain(written).collect();
         let own: Vec<Role> = roles("--report", [REPORT]).collect();
         let is_free =
