@@ -16,8 +16,15 @@ fuzz_target!(init: seed::plant(seeds), |bytes: &[u8]| {
     let measured = [Measured { window: name.to_owned(), counts }];
     for ratchet in [false, true] {
         let updated = update(Some(text), name, &measured, ratchet);
-        assert_eq!(updated.is_ok(), limits.is_ok(), "what is read is updated");
-        let Ok((new, edits)) = updated else { continue };
+        let (new, edits) = match updated {
+            Ok(updated) => updated,
+            Err(error) => {
+                let is_narrow = error.to_string().contains("cannot be moved to 2.33");
+                assert!(limits.is_err() || is_narrow, "what is read is updated: {error}");
+                continue;
+            }
+        };
+        assert!(limits.is_ok(), "what is not read is not updated");
         assert!(!edits.is_empty() || new == text, "nothing was to change");
         let again = read(&new, name, "f").expect("what was written is read");
         let before = limits.as_ref().map_or(0, |limits| limits.gates.len());

@@ -21,10 +21,9 @@
 use std::fmt::{self, Write};
 
 mod cpp;
+mod process;
 #[cfg(feature = "swift")]
 mod swift;
-#[cfg(feature = "swift")]
-mod swift_process;
 
 /// The longest name, mangled or not, in bytes.
 const MAX_NAME_BYTES: usize = 1 << 20;
@@ -47,7 +46,7 @@ pub fn without_clone_suffix(system_name: &str) -> (&str, &str) {
     }
 }
 
-/// The names for people. For names of Swift it is faster than one by one.
+/// The names for people. For names of Swift, and names of C++ that nest deeply, it is faster than one by one.
 pub(crate) fn demangle_all(system_names: &[&str]) -> Vec<String> {
     let mut swift_bases = Vec::new();
     for name in system_names.iter().filter(|name| is_swift(name)) {
@@ -57,23 +56,36 @@ pub(crate) fn demangle_all(system_names: &[&str]) -> Vec<String> {
         }
     }
     let mut swift_names = swift(&swift_bases).into_iter();
-    system_names
-        .iter()
-        .map(|system_name| {
-            let (base, suffix) = split_clone_suffix(system_name);
-            let name = match Language::of(base) {
-                _ if base.len() > MAX_NAME_BYTES => None,
-                Language::Unknown => None,
-                Language::Rust => rust(base),
-                Language::Cpp => cpp::demangle(base),
-                Language::Swift => swift_names.next().flatten(),
-            };
-            match name {
-                Some(name) => with_clone_suffix(name, suffix),
-                None => (*system_name).to_owned(),
-            }
-        })
-        .collect()
+    let mut deep: Vec<(usize, &str)> = Vec::new();
+    let mut names: Vec<Option<String>> = Vec::with_capacity(system_names.len());
+    for (at, system_name) in system_names.iter().enumerate() {
+        let (base, _) = split_clone_suffix(system_name);
+        names.push(match Language::of(base) {
+            _ if base.len() > MAX_NAME_BYTES => None,
+            Language::Unknown => None,
+            Language::Rust => rust(base),
+            Language::Cpp => match cpp::demangle(base) {
+                Ok(name) => Some(name),
+                Err(cpp::Failure::Final) => None,
+                Err(cpp::Failure::TooDeep) => {
+                    deep.push((at, base));
+                    None
+                }
+            },
+            Language::Swift => swift_names.next().flatten(),
+        });
+    }
+    let bases: Vec<&str> = deep.iter().map(|(_, base)| *base).collect();
+    for ((at, _), name) in deep.iter().zip(process::demangle(&bases, cpp::demangle_deep)) {
+        if let Some(place) = names.get_mut(*at) {
+            *place = name;
+        }
+    }
+    let with_suffix = |(name, system_name): (Option<String>, &&str)| match name {
+        Some(name) => with_clone_suffix(name, split_clone_suffix(system_name).1),
+        None => (*system_name).to_owned(),
+    };
+    names.into_iter().zip(system_names).map(with_suffix).collect()
 }
 
 /// Whether a name is mangled by a scheme that [`demangle`] knows.
@@ -222,7 +234,7 @@ fn rust(base: &str) -> Option<String> {
 /// Names of Swift.
 #[cfg(feature = "swift")]
 fn swift(bases: &[&str]) -> Vec<Option<String>> {
-    if bases.is_empty() { Vec::new() } else { swift_process::demangle(bases) }
+    process::demangle(bases, swift::demangle)
 }
 
 /// Names of Swift: its demangler is not built in.

@@ -12,25 +12,25 @@ const DEEP_RECURSION: u32 = 4096;
 /// The stack for such names; only what is used becomes resident.
 const DEEP_STACK_BYTES: usize = 256 << 20;
 
-/// A C++ name. Names that nest too deeply for the stack at hand are tried again on a stack of their own.
-pub(super) fn demangle(base: &str) -> Option<String> {
-    match within(base, None) {
-        Ok(name) => Some(name),
-        Err(Failure::Final) => None,
-        Err(Failure::TooDeep) => {
-            let base = base.to_owned();
-            let deep = thread::Builder::new()
-                .name("demangle".to_owned())
-                .stack_size(DEEP_STACK_BYTES)
-                .spawn(move || within(&base, Some(DEEP_RECURSION)).ok());
-            deep.ok()?.join().ok()?
-        }
-    }
+/// A C++ name. Names that nest too deeply are for [`demangle_deep`].
+pub(super) fn demangle(base: &str) -> Result<String, Failure> {
+    within(base, None)
+}
+
+/// A C++ name that nests deeply, on a stack of its own. At some names that no compiler makes the library takes time and
+/// memory that double with each level, so this is for a process that can be ended.
+pub(super) fn demangle_deep(base: &str) -> Option<String> {
+    let base = base.to_owned();
+    let deep = thread::Builder::new()
+        .name("demangle".to_owned())
+        .stack_size(DEEP_STACK_BYTES)
+        .spawn(move || within(&base, Some(DEEP_RECURSION)).ok());
+    deep.ok()?.join().ok()?
 }
 
 /// Why a C++ name was not demangled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
+pub(super) enum Failure {
     /// A greater depth may help.
     TooDeep,
     /// Nothing helps.

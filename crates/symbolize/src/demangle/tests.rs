@@ -125,6 +125,9 @@ fn names_without_end_stay_mangled() {
     assert_eq!(demangle(&too_deep), too_deep);
     let pointers = format!("_Z1f{}i", "P".repeat(1 << 19));
     assert_eq!(demangle(&pointers), pointers);
+    // Parameters that stand for each other: time and memory double with each level that is allowed.
+    let circle = "_ZZ4OZ1fI1nL1gI1WILS_IwwwILS_IwwwwwwwwwwwwwwwwgI1WILS_II1WILS_IwwwILS_IwwwwwwwwwwwwwwwwgwILS_IwwwwwwwwwwwwwwwwgI1WILS_IwwwILS_I1WILS_IwwwILS_IwwwwwwwwwwwwwwwwwILS_Iwwwwwwwwwwwwwwwwww1fI1nvEEv";
+    assert_eq!(demangle(circle), circle);
     // Each level doubles: 2^60 ints.
     let mut doubling = "_Z1f1PIiiE".to_owned();
     for level in 0..36 {

@@ -1,7 +1,7 @@
-//! Swift's demangler in a process of its own.
+//! A demangler in a process of its own.
 //!
-//! The demangler ends the process at some names that no compiler makes, takes time and memory without end at others, and
-//! needs a deep stack. Names come from any file, so a child process is forked for it, once for many names:
+//! Swift's ends the process at some names that no compiler makes, and takes time and memory without end at others; that
+//! of C++ does where names nest deeply. Names come from any file, so a child process is forked for them, once for many:
 //!
 //! ```text
 //! parent                            child
@@ -17,8 +17,6 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError};
 
-use super::swift;
-
 /// So much processor time a child may take, in seconds: tens of thousands of names take a part of one.
 const MAX_SECONDS: libc::rlim_t = 2;
 /// So much memory the child may take beyond what it has from its parent, in bytes.
@@ -29,13 +27,19 @@ const MAX_DEATHS: u32 = 16;
 /// One child at a time: another would keep the first one's pipe open.
 static ONE_CHILD: Mutex<()> = Mutex::new(());
 
-/// Demangles names without clone suffix; `None` for those that are not valid or that the demangler cannot take.
-pub(super) fn demangle(bases: &[&str]) -> Vec<Option<String>> {
+/// A demangler of one name without clone suffix; `None`: it is not valid.
+pub(super) type Demangler = fn(&str) -> Option<String>;
+
+/// Demangles names; `None` for those that are not valid or that the demangler cannot take.
+pub(super) fn demangle(bases: &[&str], demangler: Demangler) -> Vec<Option<String>> {
+    if bases.is_empty() {
+        return Vec::new();
+    }
     let _one = ONE_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
     let mut names = Vec::with_capacity(bases.len());
     let mut deaths = 0;
     while names.len() < bases.len() && deaths < MAX_DEATHS {
-        if by_child(&bases[names.len()..], &mut names).is_none() {
+        if by_child(&bases[names.len()..], demangler, &mut names).is_none() {
             break;
         }
         if names.len() < bases.len() {
@@ -48,7 +52,7 @@ pub(super) fn demangle(bases: &[&str]) -> Vec<Option<String>> {
 }
 
 /// Adds what one child tells. `None`: there is none to be had.
-fn by_child(bases: &[&str], names: &mut Vec<Option<String>>) -> Option<()> {
+fn by_child(bases: &[&str], demangler: Demangler, names: &mut Vec<Option<String>>) -> Option<()> {
     let (mut reader, writer) = io::pipe().ok()?;
     // Opened beforehand: a child of a process with threads should do as little as it can.
     let silence = File::options().write(true).open("/dev/null").ok()?;
@@ -60,7 +64,7 @@ fn by_child(bases: &[&str], names: &mut Vec<Option<String>>) -> Option<()> {
         return None;
     }
     if pid == 0 {
-        be_the_child(bases, writer, &silence);
+        be_the_child(bases, demangler, writer, &silence);
     }
     drop(writer);
     while let Some(name) = read_name(&mut reader) {
@@ -76,10 +80,10 @@ fn by_child(bases: &[&str], names: &mut Vec<Option<String>>) -> Option<()> {
 }
 
 /// Demangles, writes, and ends.
-fn be_the_child(bases: &[&str], mut writer: PipeWriter, silence: &File) -> ! {
+fn be_the_child(bases: &[&str], demangler: Demangler, mut writer: PipeWriter, silence: &File) -> ! {
     restrict(silence);
     for base in bases {
-        let name = swift::demangle(base).unwrap_or_default();
+        let name = demangler(base).unwrap_or_default();
         let length = u32::try_from(name.len()).unwrap_or(0);
         let mut message = Vec::with_capacity(4 + name.len());
         message.extend_from_slice(&length.to_le_bytes());
@@ -139,12 +143,29 @@ mod tests {
 
     #[test]
     fn names_that_end_the_demangler_cost_only_themselves() {
+        let demangler: Demangler = |name| match name {
+            "abort" => std::process::abort(),
+            "loop" => loop {
+                std::hint::spin_loop();
+            },
+            "invalid" => None,
+            name => Some(name.to_uppercase()),
+        };
+        let name = |text: &str| Some(text.to_owned());
+        let names = demangle(&["a", "abort", "invalid", "loop", "b"], demangler);
+        assert_eq!(names, [name("A"), None, None, None, name("B")]);
+        assert!(demangle(&[], demangler).is_empty());
+    }
+
+    #[cfg(feature = "swift")]
+    #[test]
+    fn names_of_swift_that_end_the_demangler() {
         // The stack overflows; an assertion fails.
         let deep = format!("$s4main1fyy{}Si{}F", "Sa".repeat(100_000), "G".repeat(100_000));
         let names =
             ["$s4main1fyyF", "$s13S12_first_use6HolderCyACyxGfC", deep.as_str(), "$sx-", "$s4main1gyyF"];
         let name = |text: &str| Some(text.to_owned());
-        assert_eq!(demangle(&names), [name("main.f() -> ()"), None, None, None, name("main.g() -> ()")]);
-        assert!(demangle(&[]).is_empty());
+        let expected = [name("main.f() -> ()"), None, None, None, name("main.g() -> ()")];
+        assert_eq!(demangle(&names, super::super::swift::demangle), expected);
     }
 }
