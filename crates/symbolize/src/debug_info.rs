@@ -81,7 +81,7 @@ pub(crate) struct Missing {
 /// Why debug information could not be read.
 #[derive(Debug)]
 pub(crate) enum Damage {
-    Section(object::Error),
+    Section(String),
     Dwarf(gimli::Error),
 }
 
@@ -94,12 +94,6 @@ impl fmt::Display for Damage {
     }
 }
 
-impl From<object::Error> for Damage {
-    fn from(error: object::Error) -> Self {
-        Self::Section(error)
-    }
-}
-
 impl From<gimli::Error> for Damage {
     fn from(error: gimli::Error) -> Self {
         Self::Dwarf(error)
@@ -109,7 +103,7 @@ impl From<gimli::Error> for Damage {
 /// Loads one section by its name; none counts as empty.
 fn load<'a>(elf: &Elf<'a>, name: Option<&str>, store: &'a Store) -> Result<Slice<'a>, Damage> {
     let bytes = match name {
-        Some(name) => object_file::section(elf, name, &store.sections)?,
+        Some(name) => object_file::section(elf, name, &store.sections).map_err(Damage::Section)?,
         None => &[],
     };
     Ok(Slice::new(bytes, gimli::LittleEndian))

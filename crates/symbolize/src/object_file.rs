@@ -47,15 +47,19 @@ pub(crate) fn has_debug_info(elf: &Elf<'_>) -> bool {
     has_section(elf, ".debug_info")
 }
 
+/// How many times larger than in the file a section may be: deflate's most, 1,032, rounded up. Real ones are 20 times as
+/// large at most. The size that the file states is made room for before anything is unpacked.
+const MAX_GROWTH: u64 = 2048;
+
 /// The content of a section, unpacked where it is compressed; empty where there is none. Unpacked bytes are kept by
 /// `store`.
-pub(crate) fn section<'a>(
-    elf: &Elf<'a>,
-    name: &str,
-    store: &'a Arena<Vec<u8>>,
-) -> Result<&'a [u8], object::Error> {
+pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, store: &'a Arena<Vec<u8>>) -> Result<&'a [u8], String> {
     let Some(section) = elf.section_by_name(name) else { return Ok(&[]) };
-    Ok(match section.uncompressed_data()? {
+    let packed = section.compressed_data().map_err(|error| error.to_string())?;
+    if packed.uncompressed_size / MAX_GROWTH > packed.data.len() as u64 {
+        return Err(format!("{name} is compressed, and larger than it can be"));
+    }
+    Ok(match packed.decompress().map_err(|error| error.to_string())? {
         std::borrow::Cow::Borrowed(bytes) => bytes,
         std::borrow::Cow::Owned(bytes) => store.alloc(bytes),
     })

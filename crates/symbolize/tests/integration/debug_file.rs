@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use heaptally_profile::model::Profile;
 use heaptally_symbolize::Options;
+use object::{Object as _, ObjectSection as _};
 
 use crate::build::{Workshop, address_of, frames_of, module_of, names, symbolize, symbolize_with};
 
@@ -157,6 +158,27 @@ fn compressed_sections_are_read() {
         assert_eq!(names(&profile)[0].last().unwrap(), "work", "{kind}");
         assert_eq!(profile.modules[0].symbol_problem, None);
     }
+}
+
+/// A file says how large a section will be; room is not made for more than can be in it.
+#[test]
+fn sections_that_say_to_be_huge_are_damaged() {
+    let Some(workshop) = Workshop::with(&["gcc", "objcopy"]) else { return };
+    workshop.write("program.c", SOURCE);
+    workshop.sh("gcc -O2 -g -o program program.c");
+    workshop.sh("objcopy --compress-debug-sections=zlib program");
+    let path = workshop.path("program");
+    let mut bytes = fs::read(&path).unwrap();
+    let address = address_of(&path, "work") + 8;
+    let places = object::File::parse(&*bytes).unwrap();
+    let place = places.section_by_name(".debug_info").unwrap().file_range().unwrap().0 as usize;
+    // `Elf64_Chdr`: type, reserved, size, alignment.
+    bytes[place + 8..place + 16].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let profile = symbolize(&path, &[address]);
+    assert_eq!(names(&profile)[0].last().unwrap(), "work");
+    let problem = profile.modules[0].symbol_problem.as_deref().unwrap_or_default();
+    assert!(problem.contains(".debug_info is compressed, and larger than it can be"), "{problem}");
 }
 
 /// The frames of all addresses of `work`, for comparison.
