@@ -200,6 +200,8 @@ pub fn update(
     let mut added = Vec::new();
     for (key, metric) in METRICS {
         let value = values.get(key).map(|value| value.get());
+        // What is refused to be read is no file to be written.
+        value.map(|value| bounds(key, value)).transpose()?;
         let stated = value.map(|value| numbers(key, value)).transpose()?.unwrap_or_default();
         let before = stated.iter().min().copied();
         let found = counts().filter(|(of, per, _)| (*of, *per) == (metric, Per::Iteration));
@@ -305,11 +307,14 @@ mod tests {
             "{\"mallocCountTotal\":\"1\"}",
             "{\"mallocCountTotal\":{\"base\":1}}",
             "{\"mallocCountTotal\":{\"min\":2,\"max\":1}}",
+            "{\"mallocBytesCount\":{\"base\":2,\"max\":1}}",
             "{\"mallocCountTotal\":1",
             "{\"mallocCountTotal\":{\"base\":1,\"tolerancePercentage\":101}}",
             "{\"mallocCountTotal\":{\"base\":1,\"tolerancePercentage\":1,\"min\":5,\"max\":6}}",
         ] {
             let error = read(text, "b", "f").unwrap_err();
+            assert!(error.to_string().starts_with("not a threshold file"), "{text}: {error}");
+            let error = update(Some(text), "Parse", &measured(3, 1), false).map(|_| ()).unwrap_err();
             assert!(error.to_string().starts_with("not a threshold file"), "{text}: {error}");
         }
     }
