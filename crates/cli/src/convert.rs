@@ -22,7 +22,9 @@ use heaptally_segment::layout::{
 use heaptally_segment::read::{self, Area, Link, Snapshot, State};
 
 use crate::message::quote_bytes;
+use stack::Stacks;
 
+mod stack;
 #[cfg(test)]
 mod tests;
 
@@ -111,27 +113,19 @@ fn add_area(
     profile.locations.extend(area.frames.iter().map(|frame| location_of(area, frame, first_module)));
 
     let recorder = area.modules.iter().position(|module| module.path == recorder.as_os_str().as_bytes());
-    let mut stacks: HashMap<(Link, u32), StackId> = HashMap::new();
+    let mut stacks = Stacks::new(area, first_location, recorder);
     for row in &area.rows {
-        let key = (row.leaf, row.entry_point as u32);
-        let stack = match stacks.get(&key) {
-            Some(stack) => *stack,
-            None => {
-                let entry_point = entry_points.location(profile, row.entry_point);
-                profile.stacks.push(stack_of(area, row.leaf, entry_point, first_location, recorder));
-                stacks.insert(key, profile.stacks.len() - 1);
-                profile.stacks.len() - 1
-            }
-        };
-        profile.rows.push(Row {
+        let entry_point = entry_points.location(profile, row.entry_point);
+        let whose = (row.leaf, entry_point);
+        let row = Row {
             window: first_window + row.window,
-            stack,
             counts: counts_of(&row.counts),
             entries: row.entries,
             first_entry: row.first_entry,
             last_entry: row.last_entry,
             ..Row::default()
-        });
+        };
+        stacks.add(profile, whose, row);
     }
     profile
         .threads
@@ -295,50 +289,6 @@ fn location_of(area: &Area, frame: &read::Frame, first_module: usize) -> Locatio
         kind,
         lines: Vec::new(),
     }
-}
-
-fn stack_of(
-    area: &Area,
-    leaf: Link,
-    entry_point: LocationId,
-    first_location: usize,
-    recorder: Option<usize>,
-) -> Stack {
-    let mut locations = vec![entry_point];
-    let mut uses_frame_pointer = false;
-    let mut link = leaf;
-    let root = loop {
-        match link {
-            Link::Root(root) => break root,
-            Link::Frame(frame) => {
-                let location = first_location + frame;
-                // A caller comes before its callees, so this ends.
-                match area.frames.get(frame) {
-                    Some(frame) => {
-                        if recorder.is_none() || frame.module != recorder {
-                            locations.push(location);
-                        }
-                        uses_frame_pointer |= frame.flags & NODE_FRAME_POINTER != 0;
-                        link = frame.caller;
-                    }
-                    None => break Root::CutBadInformation,
-                }
-            }
-        }
-    };
-    let cut_reason = match root {
-        Root::Complete => "",
-        Root::CutNoInformation => "no unwind information, and no frame pointer that could be followed",
-        Root::CutBadInformation => "unwind information that could not be followed",
-        Root::CutBadStack => "the stack did not lead on",
-        Root::CutDepth => "deeper than the limit, the middle is left out",
-    };
-    let capture = match (root, uses_frame_pointer) {
-        (Root::Complete, false) => Capture::Complete,
-        (Root::Complete, true) => Capture::FramePointer,
-        _ => Capture::Cut,
-    };
-    Stack { locations, capture, cut_reason: cut_reason.to_owned() }
 }
 
 fn counts_of(counts: &read::Counts) -> Counts {

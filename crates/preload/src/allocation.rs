@@ -1,6 +1,6 @@
 //! The hooks: malloc and its family.
 //!
-//! Each entry point is a naked function that hands its caller's stack and frame pointer on and jumps, so that the walk
+//! Each entry point is a naked function that hands its caller's stack pointer, frame pointer and r14 on and jumps, so that the walk
 //! starts exactly at the caller. What it jumps to is the same for all: a turn is asked for, the real function is called,
 //! the result is told.
 #![expect(unsafe_code, reason = "stands in for the C library's allocation functions")]
@@ -19,7 +19,7 @@ use crate::real::{REAL, is_known, prepare};
 
 /// Defines an entry point: its name, the registers behind its own arguments, and where it jumps to.
 macro_rules! entry_point {
-    ($(#[$docs:meta])* $name:ident, $sp:literal, $bp:literal, $body:ident) => {
+    ($(#[$docs:meta])* $name:ident, $sp:literal, $bp:literal, $context:literal, $body:ident) => {
         $(#[$docs])*
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
@@ -29,6 +29,7 @@ macro_rules! entry_point {
                 "endbr64",
                 concat!("mov ", $sp, ", rsp"),
                 concat!("mov ", $bp, ", rbp"),
+                concat!("mov ", $context, ", r14"),
                 "jmp {}",
                 ".cfi_endproc",
                 sym $body,
@@ -39,15 +40,15 @@ macro_rules! entry_point {
 
 pub(crate) use entry_point;
 
-entry_point!(/** `void *malloc(size_t)` */ malloc, "rsi", "rdx", malloc_body);
-entry_point!(/** `void *calloc(size_t, size_t)` */ calloc, "rdx", "rcx", calloc_body);
-entry_point!(/** `void *realloc(void *, size_t)` */ realloc, "rdx", "rcx", realloc_body);
-entry_point!(/** `void *reallocarray(void *, size_t, size_t)` */ reallocarray, "rcx", "r8", reallocarray_body);
-entry_point!(/** `int posix_memalign(void **, size_t, size_t)` */ posix_memalign, "rcx", "r8", posix_memalign_body);
-entry_point!(/** `void *aligned_alloc(size_t, size_t)` */ aligned_alloc, "rdx", "rcx", aligned_alloc_body);
-entry_point!(/** `void *memalign(size_t, size_t)` */ memalign, "rdx", "rcx", memalign_body);
-entry_point!(/** `void *valloc(size_t)` */ valloc, "rsi", "rdx", valloc_body);
-entry_point!(/** `void *pvalloc(size_t)` */ pvalloc, "rsi", "rdx", pvalloc_body);
+entry_point!(/** `void *malloc(size_t)` */ malloc, "rsi", "rdx", "rcx", malloc_body);
+entry_point!(/** `void *calloc(size_t, size_t)` */ calloc, "rdx", "rcx", "r8", calloc_body);
+entry_point!(/** `void *realloc(void *, size_t)` */ realloc, "rdx", "rcx", "r8", realloc_body);
+entry_point!(/** `void *reallocarray(void *, size_t, size_t)` */ reallocarray, "rcx", "r8", "r9", reallocarray_body);
+entry_point!(/** `int posix_memalign(void **, size_t, size_t)` */ posix_memalign, "rcx", "r8", "r9", posix_memalign_body);
+entry_point!(/** `void *aligned_alloc(size_t, size_t)` */ aligned_alloc, "rdx", "rcx", "r8", aligned_alloc_body);
+entry_point!(/** `void *memalign(size_t, size_t)` */ memalign, "rdx", "rcx", "r8", memalign_body);
+entry_point!(/** `void *valloc(size_t)` */ valloc, "rsi", "rdx", "rcx", valloc_body);
+entry_point!(/** `void *pvalloc(size_t)` */ pvalloc, "rsi", "rdx", "rcx", pvalloc_body);
 
 /// Calls the real function inside a turn and tells what came of it.
 #[inline(always)]
@@ -123,37 +124,43 @@ fn tell(turn: &Turn, caller: Caller, entry_point: EntryPoint, block: *mut u8, si
     }
 }
 
-unsafe extern "C" fn malloc_body(size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn malloc_body(size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     // SAFETY: the real function's contract is the program's to keep.
-    allocate(Caller { sp, bp }, EntryPoint::Malloc, size, 1, || unsafe { REAL.malloc(size) })
+    allocate(Caller { sp, bp, context }, EntryPoint::Malloc, size, 1, || unsafe { REAL.malloc(size) })
 }
 
-unsafe extern "C" fn calloc_body(count: usize, size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn calloc_body(count: usize, size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     let total = count.saturating_mul(size);
     // SAFETY: as above.
-    allocate(Caller { sp, bp }, EntryPoint::Calloc, total, 1, || unsafe { REAL.calloc(count, size) })
+    allocate(Caller { sp, bp, context }, EntryPoint::Calloc, total, 1, || unsafe { REAL.calloc(count, size) })
 }
 
-unsafe extern "C" fn aligned_alloc_body(alignment: usize, size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn aligned_alloc_body(
+    alignment: usize,
+    size: usize,
+    sp: u64,
+    bp: u64,
+    context: u64,
+) -> *mut u8 {
     // SAFETY: as above.
     let call = || unsafe { REAL.aligned_alloc(alignment, size) };
-    allocate(Caller { sp, bp }, EntryPoint::AlignedAlloc, size, alignment, call)
+    allocate(Caller { sp, bp, context }, EntryPoint::AlignedAlloc, size, alignment, call)
 }
 
-unsafe extern "C" fn memalign_body(alignment: usize, size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn memalign_body(alignment: usize, size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     // SAFETY: as above.
     let call = || unsafe { REAL.memalign(alignment, size) };
-    allocate(Caller { sp, bp }, EntryPoint::Memalign, size, alignment, call)
+    allocate(Caller { sp, bp, context }, EntryPoint::Memalign, size, alignment, call)
 }
 
-unsafe extern "C" fn valloc_body(size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn valloc_body(size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     // SAFETY: as above.
-    allocate(Caller { sp, bp }, EntryPoint::Valloc, size, 4096, || unsafe { REAL.valloc(size) })
+    allocate(Caller { sp, bp, context }, EntryPoint::Valloc, size, 4096, || unsafe { REAL.valloc(size) })
 }
 
-unsafe extern "C" fn pvalloc_body(size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn pvalloc_body(size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     // SAFETY: as above.
-    allocate(Caller { sp, bp }, EntryPoint::Pvalloc, size, 4096, || unsafe { REAL.pvalloc(size) })
+    allocate(Caller { sp, bp, context }, EntryPoint::Pvalloc, size, 4096, || unsafe { REAL.pvalloc(size) })
 }
 
 unsafe extern "C" fn posix_memalign_body(
@@ -162,6 +169,7 @@ unsafe extern "C" fn posix_memalign_body(
     size: usize,
     sp: u64,
     bp: u64,
+    context: u64,
 ) -> c_int {
     if !is_known() && !prepare() {
         let block = arena::allocate(size, alignment);
@@ -179,16 +187,18 @@ unsafe extern "C" fn posix_memalign_body(
             let result = call();
             // SAFETY: on success the real function wrote the block there.
             let block = if result == 0 { unsafe { place.read() } } else { ptr::null_mut() };
-            tell(&turn, Caller { sp, bp }, EntryPoint::PosixMemalign, block, size);
+            tell(&turn, Caller { sp, bp, context }, EntryPoint::PosixMemalign, block, size);
             result
         }
         Admission::Pass => call(),
     }
 }
 
-unsafe extern "C" fn realloc_body(block: *mut u8, size: usize, sp: u64, bp: u64) -> *mut u8 {
+unsafe extern "C" fn realloc_body(block: *mut u8, size: usize, sp: u64, bp: u64, context: u64) -> *mut u8 {
     // SAFETY: as above.
-    reallocate(Caller { sp, bp }, EntryPoint::Realloc, block, size, || unsafe { REAL.realloc(block, size) })
+    reallocate(Caller { sp, bp, context }, EntryPoint::Realloc, block, size, || unsafe {
+        REAL.realloc(block, size)
+    })
 }
 
 unsafe extern "C" fn reallocarray_body(
@@ -197,6 +207,7 @@ unsafe extern "C" fn reallocarray_body(
     size: usize,
     sp: u64,
     bp: u64,
+    context: u64,
 ) -> *mut u8 {
     let total = count.checked_mul(size);
     let call = || match total {
@@ -208,7 +219,7 @@ unsafe extern "C" fn reallocarray_body(
         // SAFETY: as above.
         None => unsafe { REAL.reallocarray(block, count, size) },
     };
-    reallocate(Caller { sp, bp }, EntryPoint::Reallocarray, block, total.unwrap_or(usize::MAX), call)
+    reallocate(Caller { sp, bp, context }, EntryPoint::Reallocarray, block, total.unwrap_or(usize::MAX), call)
 }
 
 #[inline(always)]

@@ -16,4 +16,5 @@ mod library;
 mod operator;
 mod real;
 mod spawn;
+mod unmap;
 mod window;

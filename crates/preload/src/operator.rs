@@ -50,25 +50,27 @@ macro_rules! operator_new {
                 "test rcx, rcx",
                 "jne 3f",
                 "jmp rax",
-                // Another allocator's: call it and tell. rbp is the caller's throughout.
+                // Another allocator's: call it and tell. rbp and r14 are the caller's throughout; the latter is an argument
+                // on the stack.
                 "3:",
                 "push rdi",
                 ".cfi_adjust_cfa_offset 8",
-                "sub rsp, 16",
-                ".cfi_adjust_cfa_offset 16",
-                "mov qword ptr [rsp + 8], rcx",
+                "sub rsp, 32",
+                ".cfi_adjust_cfa_offset 32",
+                "mov qword ptr [rsp + 24], rcx",
                 "call rax",
-                "mov qword ptr [rsp], rax",
+                "mov qword ptr [rsp + 16], rax",
                 "mov rdi, rax",
-                "mov rsi, qword ptr [rsp + 16]",
-                "lea rdx, [rsp + 24]",
+                "mov rsi, qword ptr [rsp + 32]",
+                "lea rdx, [rsp + 40]",
                 "mov rcx, rbp",
                 "mov r8d, {number}",
-                "mov r9, qword ptr [rsp + 8]",
+                "mov r9, qword ptr [rsp + 24]",
+                "mov qword ptr [rsp], r14",
                 "call {tell}",
-                "mov rax, qword ptr [rsp]",
-                "add rsp, 24",
-                ".cfi_adjust_cfa_offset -24",
+                "mov rax, qword ptr [rsp + 16]",
+                "add rsp, 40",
+                ".cfi_adjust_cfa_offset -40",
                 "ret",
                 "4:",
                 "ud2",
@@ -173,14 +175,22 @@ unsafe extern "C" fn target_and_tell_delete(operator: usize, near: u64, block: *
     target
 }
 
-unsafe extern "C" fn tell_new(block: *mut u8, size: usize, sp: u64, bp: u64, operator: usize, kind: usize) {
+unsafe extern "C" fn tell_new(
+    block: *mut u8,
+    size: usize,
+    sp: u64,
+    bp: u64,
+    operator: usize,
+    kind: usize,
+    context: u64,
+) {
     let Some(entry_point) = entry_point(operator) else { return };
     // It called `malloc`, and that was recorded there.
     if kind >= LIBRARY && LIBRARY.saturating_add(recorded() as usize) != kind {
         return;
     }
     let Admission::Record(turn) = enter(true) else { return };
-    let caller = Caller { sp, bp };
+    let caller = Caller { sp, bp, context };
     if block.is_null() {
         turn.failed(caller, entry_point);
     } else if !turn.is_latest(block as usize) {

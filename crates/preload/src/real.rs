@@ -79,6 +79,9 @@ real_functions! {
     libc_pvalloc: c"__libc_pvalloc" = fn(size: usize) -> *mut u8;
     dlclose: c"dlclose" = fn(handle: *mut c_void) -> c_int;
     pthread_setcanceltype: c"pthread_setcanceltype" = fn(kind: c_int, before: *mut c_int) -> c_int;
+    munmap: c"munmap" = fn(address: *mut c_void, len: usize) -> c_int;
+    mremap: c"mremap" = fn(address: *mut c_void, len: usize, new_len: usize, flags: c_int, new: *mut c_void) -> *mut c_void;
+    shmdt: c"shmdt" = fn(address: *const c_void) -> c_int;
     execve: c"execve" = fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     execvpe: c"execvpe" = fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     fexecve: c"fexecve" = fn(file: c_int, arguments: Strings, environment: Strings) -> c_int;

@@ -22,7 +22,7 @@
 use std::collections::BTreeMap;
 
 use crate::Error;
-use crate::model::{Profile, Row, StackId, WindowId};
+use crate::model::{Executor, LocationId, Profile, Row, StackId, WindowId};
 
 impl Profile {
     /// Brings the profile into its normal form. See the [module](self).
@@ -54,6 +54,20 @@ impl Profile {
             }
         }
         let stacks = renumber(&mut self.stacks, &used.stacks, |_| 0);
+
+        let mut executors: BTreeMap<(StackId, Vec<LocationId>), u64> = BTreeMap::new();
+        for executor in self.executors.drain(..) {
+            let Some(stack) = stacks[executor.stack] else { continue };
+            let frames = executor.locations.iter().map(|at| locations[*at].unwrap_or_default()).collect();
+            let sum = executors.entry((stack, frames)).or_default();
+            *sum = sum.saturating_add(executor.allocations);
+        }
+        let executor = |((stack, locations), allocations): ((StackId, Vec<LocationId>), u64)| Executor {
+            stack,
+            locations,
+            allocations,
+        };
+        self.executors = executors.into_iter().map(executor).collect();
 
         let mut rows: BTreeMap<(WindowId, StackId), Row> = BTreeMap::new();
         for mut row in self.rows.drain(..) {
@@ -106,6 +120,10 @@ impl Used {
             if let Some(start) = thread.start {
                 used.locations[start] = true;
             }
+        }
+        let is_used = |executor: &&Executor| used.stacks[executor.stack];
+        for &location in profile.executors.iter().filter(is_used).flat_map(|executor| &executor.locations) {
+            used.locations[location] = true;
         }
         for (stack, _) in profile.stacks.iter().zip(&used.stacks).filter(|(_, used)| **used) {
             for &location in &stack.locations {

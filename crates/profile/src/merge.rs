@@ -46,9 +46,9 @@ use std::hash::Hash;
 use crate::Error;
 use crate::canonical::option_by;
 use crate::model::{
-    ChildProgram, Children, Environment, Function, FunctionId, Image, ImageId, Location, LocationId, Losses,
-    Module, ModuleId, Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal, Window, WindowId,
-    WindowKind,
+    ChildProgram, Children, Environment, Executor, Function, FunctionId, Image, ImageId, Location,
+    LocationId, Losses, Module, ModuleId, Profile, RepeatValue, Row, Stack, StackId, ThreadLife, ThreadTotal,
+    Window, WindowId, WindowKind,
 };
 
 /// How many rows and windows times runs are merged at most: 2 GiB.
@@ -169,6 +169,7 @@ struct Merger {
     losses: Losses,
     children: Children,
     environment: Option<Environment>,
+    executors: Vec<Executor>,
 }
 
 impl Merger {
@@ -198,6 +199,7 @@ impl Merger {
             losses: Losses::default(),
             children: Children::default(),
             environment: None,
+            executors: Vec::new(),
         })
     }
 
@@ -220,6 +222,10 @@ impl Merger {
         for mut stack in profile.stacks {
             stack.locations.iter_mut().for_each(|location| *location = locations[*location]);
             stacks.push(self.stacks.intern(stack));
+        }
+        for executor in profile.executors {
+            let locations = executor.locations.iter().map(|location| locations[*location]).collect();
+            self.executors.push(Executor { stack: stacks[executor.stack], locations, ..executor });
         }
         for row in profile.rows {
             self.add_row(Row { window: windows[row.window], stack: stacks[row.stack], ..row }, runs);
@@ -323,6 +329,7 @@ impl Merger {
             stacks: self.stacks.entries,
             windows: self.windows.entries,
             rows: self.rows.entries,
+            executors: self.executors,
             threads: self.threads.entries,
             losses: self.losses,
             children: self.children,

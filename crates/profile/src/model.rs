@@ -54,6 +54,9 @@ pub struct Profile {
     pub windows: Vec<Window>,
     /// What was counted.
     pub rows: Vec<Row>,
+    /// What stood behind async functions when they were resumed, which is no part of their stacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executors: Vec<Executor>,
     /// The threads that recorded.
     pub threads: Vec<ThreadLife>,
     /// What could not be recorded.
@@ -187,6 +190,8 @@ pub enum Capture {
     FramePointer,
     /// It stopped elsewhere.
     Cut,
+    /// To the async function that was resumed, some or all of whose callers were not found.
+    AsyncUnknown,
 }
 
 /// A call stack.
@@ -198,6 +203,17 @@ pub struct Stack {
     pub capture: Capture,
     /// Why it was cut, for people; empty when it was not.
     pub cut_reason: String,
+}
+
+/// The frames of an executor, from what resumed an async function to the thread's root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Executor {
+    /// The stack of the async function.
+    pub stack: StackId,
+    /// The frames, the innermost one first.
+    pub locations: Vec<LocationId>,
+    /// How many allocations on that stack were made with this executor, in all windows.
+    pub allocations: u64,
 }
 
 /// What a window counts.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::Error;
 use crate::model::{
-    FunctionId, Image, ImageId, LocationId, ModuleId, Profile, Row, Stack, StackId, ThreadLife, Window,
-    WindowId,
+    Executor, FunctionId, Image, ImageId, LocationId, ModuleId, Profile, Row, Stack, StackId, ThreadLife,
+    Window, WindowId,
 };
 use crate::validate::index;
 
@@ -113,8 +113,14 @@ impl Part {
         let from = &whole.stacks[stack];
         let locations = from.locations.iter().map(|location| self.location(whole, *location)).collect();
         self.into.stacks.push(Stack { locations, ..from.clone() });
-        self.stacks.insert(stack, self.into.stacks.len() - 1);
-        self.into.stacks.len() - 1
+        let new = self.into.stacks.len() - 1;
+        self.stacks.insert(stack, new);
+        for executor in whole.executors.iter().filter(|executor| executor.stack == stack) {
+            let locations =
+                executor.locations.iter().map(|location| self.location(whole, *location)).collect();
+            self.into.executors.push(Executor { stack: new, locations, ..executor.clone() });
+        }
+        new
     }
 
     fn location(&mut self, whole: &Profile, location: LocationId) -> LocationId {

@@ -109,12 +109,15 @@ pub struct CaptureEvents {
     pub frame_pointer: u64,
     /// Stopped elsewhere.
     pub cut: u64,
+    /// To an async function, some or all of whose callers were not found.
+    pub async_unknown: u64,
 }
 
 impl CaptureEvents {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.complete.saturating_add(self.frame_pointer).saturating_add(self.cut)
+        let parts = [self.frame_pointer, self.cut, self.async_unknown];
+        parts.into_iter().fold(self.complete, u64::saturating_add)
     }
 
     /// Counts `events` more that were walked as `capture` says.
@@ -123,6 +126,7 @@ impl CaptureEvents {
             Capture::Complete => &mut self.complete,
             Capture::FramePointer => &mut self.frame_pointer,
             Capture::Cut => &mut self.cut,
+            Capture::AsyncUnknown => &mut self.async_unknown,
         };
         *sum = sum.saturating_add(events);
     }

@@ -23,6 +23,12 @@ impl Profile {
                 index(("stack", at), "location", location, self.locations.len())?;
             }
         }
+        for (at, executor) in self.executors.iter().enumerate() {
+            index(("executor", at), "stack", executor.stack, self.stacks.len())?;
+            for &location in &executor.locations {
+                index(("executor", at), "location", location, self.locations.len())?;
+            }
+        }
         let runs = self.environment.runs();
         for (at, window) in self.windows.iter().enumerate() {
             repeats(("window", at), window.iterations_per_repeat.len(), runs)?;

@@ -78,6 +78,7 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 Capture::Complete => "complete",
                 Capture::FramePointer => "frame_pointer",
                 Capture::Cut => "cut",
+                Capture::AsyncUnknown => "async_unknown",
             };
             let image = window.image.map_or("", |image| &image.label);
             let record: [String; 31] = [

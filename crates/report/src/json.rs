@@ -289,11 +289,18 @@ struct Captures {
     complete: u64,
     frame_pointer: u64,
     cut: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    async_unknown: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Captures {
     fn of(events: CaptureEvents) -> Self {
-        Self { complete: events.complete, frame_pointer: events.frame_pointer, cut: events.cut }
+        let CaptureEvents { complete, frame_pointer, cut, async_unknown } = events;
+        Self { complete, frame_pointer, cut, async_unknown }
     }
 }
 

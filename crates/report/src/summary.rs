@@ -37,6 +37,7 @@ pub fn summary(profile: &Profile) -> String {
             captures.complete = captures.complete.saturating_add(window_captures.complete);
             captures.frame_pointer = captures.frame_pointer.saturating_add(window_captures.frame_pointer);
             captures.cut = captures.cut.saturating_add(window_captures.cut);
+            captures.async_unknown = captures.async_unknown.saturating_add(window_captures.async_unknown);
             lost = lost.saturating_add(window.lost);
         } else if window.harnessed().is_some() {
             of_harness = of_harness.saturating_add(window_captures.total());
@@ -104,6 +105,9 @@ fn capture_parts(captures: &CaptureEvents, is_all: bool) -> Vec<String> {
     }
     if captures.cut > 0 {
         parts.push(format!("{} cut", count(captures.cut)));
+    }
+    if captures.async_unknown > 0 {
+        parts.push(format!("{} with async callers unknown", count(captures.async_unknown)));
     }
     parts
 }

@@ -8,6 +8,7 @@ use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
 use heaptally_unwind::{End, FrameState, Walk};
 
 use crate::armed;
+use crate::async_chain::{self, Physical};
 use crate::child;
 use crate::local::{CANCELLABLE, IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
 use crate::recorder::{CodeView, Recorder, recorder};
@@ -21,6 +22,8 @@ pub struct Caller {
     pub sp: u64,
     /// The frame pointer register, whatever the caller uses it for.
     pub bp: u64,
+    /// r14: in Swift's async functions the context, unless it was saved.
+    pub context: u64,
 }
 
 /// A hook's turn: from before the real function until after recording.
@@ -114,6 +117,7 @@ fn is_closed(recorder: &'static Recorder) -> bool {
 #[inline(always)]
 pub fn freeing(address: usize) {
     let Some(recorder) = recorder().or_else(decided) else { return };
+    recorder.note_going(address);
     let known = recorder.tally.take_block(address);
     if known.is_none() && (!recorder.tally.has_lifetimes() || is_closed(recorder)) {
         return;
@@ -128,6 +132,21 @@ fn freed(recorder: &'static Recorder, address: usize, known: Option<Block>) {
         Some(idle) => Turn { recorder, local, idle }.freed(address, known, FreeKind::Free),
         None if known.is_some() => recorder.tally.freed(None, address, known, FreeKind::Free),
         None => {}
+    }
+}
+
+/// Memory of the program's has gone away, or changed its place.
+pub fn unmapped() {
+    async_chain::note_gone();
+}
+
+impl Recorder {
+    /// A block is about to be given back: one that has a mapping of its own takes pages with it.
+    #[inline(always)]
+    fn note_going(&self, block: usize) {
+        if self.resumers.are_there() && self.has_libc_malloc {
+            async_chain::note_block(block);
+        }
     }
 }
 
@@ -253,6 +272,7 @@ impl Turn {
     /// Forgets a block that is about to be given back or moved.
     #[inline(always)]
     pub fn take_block(&self, block: usize) -> Option<Block> {
+        self.recorder.note_going(block);
         self.recorder.tally.take_block(block)
     }
 
@@ -361,7 +381,7 @@ fn event(
     if entered.window == 0 {
         return None;
     }
-    let (leaf, _) = stack(recorder, thread, caller);
+    let (leaf, _) = stack(recorder, thread, caller, false);
     let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
     Some(Event { entered, leaf, entry_point, start })
 }
@@ -379,7 +399,7 @@ fn event_by_stack(
     if thread.tally().is_paused() {
         return None;
     }
-    let (leaf, root) = stack(recorder, thread, caller);
+    let (leaf, root) = stack(recorder, thread, caller, false);
     let entered = recorder.tally.window_of_stack(thread.tally(), (leaf, root), other);
     if entered.window == 0 {
         return None;
@@ -394,9 +414,15 @@ fn start_address(thread: &ThreadState) -> u64 {
     unsafe { &*thread.walk }.entries().get(2).map_or(0, |entry| entry.address)
 }
 
-/// The leaf's node of the caller's stack, and how its walk ended.
+/// The node of the caller's stack (of its last async caller, if it has any), and how its walk ended. `is_entry`: see
+/// [`Physical::is_entry`].
 #[inline(always)]
-fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) -> (Option<u32>, Root) {
+fn stack(
+    recorder: &'static Recorder,
+    thread: &mut ThreadState,
+    caller: Caller,
+    is_entry: bool,
+) -> (Option<u32>, Root) {
     // SAFETY: each state has its walk memory behind it, used by its thread alone.
     let walk_memory = unsafe { &mut *thread.walk };
     let code = CodeView { recorder, thread };
@@ -416,6 +442,18 @@ fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) 
         |entry| entry.address,
         |entry| &mut entry.node,
     );
+    let leaf = match leaf {
+        Some(leaf) if recorder.tally.is_resumed(leaf) => {
+            // SAFETY: each state has its chain memory, used by its thread alone.
+            let memory = unsafe { &mut *thread.chain };
+            let code = &code;
+            let stack =
+                Physical { recorder, code, walk: walk_memory, leaf, register: caller.context, is_entry };
+            // SAFETY: the walk is that of the calling thread, from the function that called ours.
+            unsafe { stack.with_callers(memory) }
+        }
+        leaf => leaf,
+    };
     if leaf.is_none() {
         walk_memory.forget();
     }
@@ -426,7 +464,7 @@ fn stack(recorder: &'static Recorder, thread: &mut ThreadState, caller: Caller) 
 /// recorder.
 pub(crate) fn called(recorder: &'static Recorder, local: &mut Local, window: u32, caller: Caller) {
     let is_told = with_thread(recorder, local, |thread| {
-        let (leaf, _) = stack(recorder, thread, caller);
+        let (leaf, _) = stack(recorder, thread, caller, true);
         recorder.tally.called(thread.tally(), window, leaf);
     });
     if !is_told {

@@ -20,6 +20,7 @@ use heaptally_tally::{Life, Pages, Spin, Tally};
 use crate::local::{QUIET, local};
 use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, inherited, set};
+use crate::resumer::Resumers;
 use crate::start::{self, Area};
 use crate::thread::FreeThreads;
 use crate::{armed, environment};
@@ -50,11 +51,14 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     if is_small {
         header.flags.fetch_or(FLAG_SMALL_TABLES, Ordering::Relaxed);
     }
+    let resumers = Resumers::new();
+    resumers.inherit(&parent.resumers, &tally);
     let recorder = Recorder {
         tally,
         cache: parent.cache,
         modules,
         plans: own_plans,
+        resumers,
         generation: AtomicU32::new(parent.generation.load(Ordering::Relaxed).wrapping_add(1)),
         coroutine_start: parent.coroutine_start,
         loader_start: parent.loader_start,

@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), no_std)]
 
 mod armed;
+mod async_chain;
 mod bypass;
 mod child;
 mod elf;
@@ -26,6 +27,7 @@ mod object;
 mod oracle;
 mod patch;
 mod recorder;
+mod resumer;
 mod sys;
 mod thread;
 mod x86_64;

@@ -75,6 +75,18 @@ pub(crate) struct ModuleCode {
     pub(crate) text: (u64, u64),
 }
 
+/// An object, for who looks into its file.
+#[derive(Debug)]
+pub(crate) struct NewModule<'a> {
+    pub(crate) path: &'a CStr,
+    /// AVMA = SVMA + bias.
+    pub(crate) bias: u64,
+    /// Whether it is the program itself.
+    pub(crate) is_program: bool,
+    /// `NOTE_*` bits of its entry.
+    pub(crate) notes: &'a AtomicU32,
+}
+
 /// What an update found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Changes {
@@ -137,6 +149,21 @@ impl ModuleTable {
             whole: (sections.start, sections.end),
             text: (sections.text_start, sections.text_end),
         })
+    }
+
+    /// Shows the objects from number `from` on, in the order in which they were seen; the number behind the last one.
+    pub(crate) fn visit(&self, tally: &Tally, from: u32, mut see: impl FnMut(&NewModule<'_>)) -> u32 {
+        let all = self.all();
+        for (number, module) in all.iter().enumerate().skip(from as usize) {
+            let Some(entry) = self.entry(module.segment_entry) else { continue };
+            let mut buffer = [0; 1024];
+            // The last byte stays 0.
+            let Some((_, room)) = buffer.split_last_mut() else { continue };
+            tally.text(entry.path.load(Ordering::Relaxed), entry.path_len.load(Ordering::Relaxed), room);
+            let Ok(path) = CStr::from_bytes_until_nul(&buffer) else { continue };
+            see(&NewModule { path, bias: module.bias, is_program: number == 0, notes: &entry.notes });
+        }
+        all.len() as u32
     }
 
     /// The number that an entry of this table has in one that inherited it.

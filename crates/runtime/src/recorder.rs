@@ -13,6 +13,7 @@ use crate::armed;
 use crate::memory_map;
 use crate::module_table::ModuleTable;
 use crate::patch::{self, Plans};
+use crate::resumer::{self, Resumers};
 use crate::thread::{FreeThreads, ThreadEnd, ThreadState};
 
 /// Everything that recording needs.
@@ -22,6 +23,7 @@ pub(crate) struct Recorder {
     pub(crate) modules: ModuleTable,
     /// What is to be done at functions' entries.
     pub(crate) plans: Plans,
+    pub(crate) resumers: Resumers,
     /// Raised when code goes away: what is remembered of older generations is not used.
     pub(crate) generation: AtomicU32,
     /// Where `makecontext` lets a coroutine's first function return to; 0: not learnt.
@@ -104,6 +106,7 @@ impl Recorder {
         }
         self.other_code.forget();
         if changes.loaded > 0 {
+            resumer::look(self);
             patch::ask(self, is_new);
         }
     }

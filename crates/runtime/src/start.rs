@@ -22,8 +22,9 @@ pub use crate::object::{Scope, is_defined};
 use crate::operator_new::Definer;
 use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
+use crate::resumer::{self, Resumers};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-use crate::{armed, child, environment, loader, namespace, object, patch, sys};
+use crate::{armed, async_chain, child, environment, loader, namespace, object, patch, sys};
 
 /// Nobody has tried yet.
 const UNTRIED: u32 = 0;
@@ -83,6 +84,9 @@ pub fn settle() {
     }
     #[cfg(feature = "oracle")]
     crate::oracle::start(recorder);
+    if let Some(place) = look_up(c"__curbrk") {
+        async_chain::set_heap_end(place.cast());
+    }
     // What was loaded between the first hook and here.
     recorder.update_modules(false);
 }
@@ -124,6 +128,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         cache,
         modules: ModuleTable::new(Pages::new(map.modules, os)),
         plans: Plans::new(plans, os),
+        resumers: Resumers::new(),
         generation: AtomicU32::new(1),
         coroutine_start: coroutine_start(),
         loader_start: loader_start(),
@@ -138,6 +143,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         is_loader_watched: AtomicU32::new(0),
     });
     recorder.modules.update(&recorder.tally);
+    resumer::look(recorder);
     describe(recorder, header, surroundings, path);
     watch_forks();
     if armed::arm() {

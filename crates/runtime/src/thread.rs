@@ -8,16 +8,18 @@ use core::ptr;
 use heaptally_tally::ThreadTally;
 use heaptally_unwind::WalkMemory;
 
+use crate::async_chain::ChainMemory;
 use crate::local::{Local, RECORDING, local};
 use crate::memory_map::BUFFER_BYTES;
 use crate::recorder::{Late, Recorder, recorder};
 use crate::sys;
 
-/// A thread's tables and memories. The walk's memory lies right behind it.
+/// A thread's tables and memories. The walk's memory lies right behind it, then that of async callers.
 #[derive(Debug)]
 pub(crate) struct ThreadState {
     tally: MaybeUninit<ThreadTally>,
     pub(crate) walk: *mut WalkMemory,
+    pub(crate) chain: *mut ChainMemory,
     /// The bounds of the stack that was asked for last.
     pub(crate) stack: (u64, u64),
     pub(crate) buffer: [u8; BUFFER_BYTES],
@@ -170,13 +172,18 @@ impl Recorder {
     }
 
     fn map_thread() -> *mut ThreadState {
-        let memory = sys::map_private(ThreadState::BYTES + WalkMemory::BYTES.next_multiple_of(sys::PAGE));
+        let walk_bytes = WalkMemory::BYTES.next_multiple_of(sys::PAGE);
+        let chain_bytes = ChainMemory::BYTES.next_multiple_of(sys::PAGE);
+        let memory = sys::map_private(ThreadState::BYTES + walk_bytes + chain_bytes);
         if memory.is_null() {
             return ptr::null_mut();
         }
         let state: *mut ThreadState = memory.cast();
-        // SAFETY: the mapping is new, zeroed and large enough for both; all-zero bytes are a valid `ThreadState`.
-        unsafe { (*state).walk = WalkMemory::init(memory.add(ThreadState::BYTES)) };
+        // SAFETY: the mapping is new, zeroed and large enough for all three; all-zero bytes are a valid state of each.
+        unsafe {
+            (*state).walk = WalkMemory::init(memory.add(ThreadState::BYTES));
+            (*state).chain = memory.add(ThreadState::BYTES + walk_bytes).cast();
+        }
         state
     }
 

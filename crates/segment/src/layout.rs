@@ -38,7 +38,7 @@ pub use window::{
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -422,14 +422,24 @@ pub const NODE_ADDRESS_MASK: u64 = (1 << 48) - 1;
 /// none.
 pub const NODE_WINDOW_SHIFT: u32 = 48;
 /// [`Node::address`]: the bits of that. Windows with higher numbers cannot be defined by functions.
-pub const NODE_WINDOW_MASK: u64 = 0x7ff << NODE_WINDOW_SHIFT;
+pub const NODE_WINDOW_MASK: u64 = 0x3ff << NODE_WINDOW_SHIFT;
+/// [`Node::address`]: the frame is, or was called by, a function that resumes suspended async functions.
+pub const NODE_RESUMED: u64 = 1 << 58;
 /// [`Node::address`]: this frame was reached by its callee's frame pointer, since there was no unwind information.
 pub const NODE_FRAME_POINTER: u64 = 1 << 63;
 /// [`Node::address`]: the address is that of the next instruction to run (a signal interrupted the frame there), not a
 /// return address. Look it up as it is, not one byte before it.
 pub const NODE_INTERRUPTED: u64 = 1 << 62;
-/// [`Node::address`]: this frame is an async caller, not on the stack.
+/// [`Node::address`]: this frame is an async caller, not on the stack, and the address is where that goes on: the start of a
+/// function. Callers follow the stack's leaf, the nearest one first, behind a node of this kind that says how many frames
+/// from the leaf on belong to the async function and what it called ([`ASYNC_FRAMES`]).
 pub const NODE_ASYNC: u64 = 1 << 61;
+/// The address of the first [`NODE_ASYNC`] node below a leaf: the number of frames, the async function's included.
+pub const ASYNC_FRAMES: u64 = (1 << 15) - 1;
+/// The address of the first [`NODE_ASYNC`] node below a leaf, beside the number: the callers were not found.
+pub const ASYNC_UNKNOWN: u64 = 1 << 15;
+/// The address of the last [`NODE_ASYNC`] node of a stack: there are more callers, which were not found.
+pub const ASYNC_BROKEN: u64 = (1 << 16) - 1;
 /// [`Node::address`]: no frame, but the place where the middle of a very deep stack was left out.
 pub const NODE_ELIDED: u64 = 1 << 60;
 /// [`Node::address`]: this frame is a signal trampoline.
@@ -481,6 +491,9 @@ pub const NOTE_BYPASS: u32 = 1;
 pub const NOTE_NAMESPACE: u32 = 1 << 1;
 /// [`Module::notes`]: it is the first of its namespace, for which the others were loaded.
 pub const NOTE_NAMESPACE_FIRST: u32 = 1 << 2;
+/// [`Module::notes`]: it has Swift's concurrency runtime in it, and no symbols that tell where that resumes functions: their
+/// async callers are unknown.
+pub const NOTE_HIDDEN_RESUMERS: u32 = 1 << 3;
 
 const _: () = {
     assert!(size_of::<FileHeader>() <= PAGE as usize);

@@ -14,6 +14,7 @@
 //! ```
 #![cfg_attr(not(test), no_std)]
 
+mod async_caller;
 mod attempt;
 mod block_map;
 mod counter_shard;

@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_ADDRESS_MASK, NODE_INTERRUPTED, NODE_LIMIT,
-    NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, Node, RANGE_LIMIT,
+    BLOCK_ROW_BITS, EntryPoint, FIRST_NODE, NODE_ADDRESS_MASK, NODE_ASYNC, NODE_INTERRUPTED, NODE_LIMIT,
+    NODE_RESUMED, NODE_WINDOW_MASK, NODE_WINDOW_SHIFT, Node, RANGE_LIMIT,
 };
 
 use crate::function_range::{FunctionRange, FunctionRanges};
@@ -19,6 +19,19 @@ const HINT_IS_ROW: u32 = 1 << 31;
 const HINT_TAG_SHIFT: u32 = NODE_LIMIT.trailing_zeros();
 const HINT_NUMBER: u32 = NODE_LIMIT - 1;
 const HINT_ROW: u32 = (1 << BLOCK_ROW_BITS) - 1;
+/// In [`Node::address`]: what follows from the frame and its callers.
+const DERIVED: u64 = NODE_WINDOW_MASK | NODE_RESUMED;
+/// How many functions that resume others are known at most: some of each library.
+const RESUMERS: usize = 256;
+
+/// Code that makes its frames, and what they call, special.
+#[derive(Debug)]
+struct Ranges {
+    /// Functions beneath which windows are.
+    windows: FunctionRanges,
+    /// Functions that resume suspended async ones; of window 1.
+    resumers: FunctionRanges,
+}
 
 /// The tree of all stacks.
 #[derive(Debug)]
@@ -26,7 +39,7 @@ pub(crate) struct StackTable {
     nodes: Table<Node>,
     index: Index,
     /// Held while a node is made, so that a frame below a caller has one.
-    making: Spin<FunctionRanges>,
+    making: Spin<Ranges>,
     /// Nodes below this number belong to code that may have gone away, and are not found again.
     floor: AtomicU32,
     os: Os,
@@ -37,7 +50,7 @@ impl StackTable {
         Self {
             nodes: Table::new(map, os, used, FIRST_NODE),
             index: Index::new(os),
-            making: Spin::new(FunctionRanges::new()),
+            making: Spin::new(Ranges { windows: FunctionRanges::new(), resumers: FunctionRanges::new() }),
             os,
             floor: AtomicU32::new(FIRST_NODE),
         }
@@ -59,6 +72,16 @@ impl StackTable {
             return Some(number);
         }
         self.child_slow(parent, address, expect)
+    }
+
+    /// The same if there is one already.
+    #[inline]
+    pub(crate) fn known_child(&self, parent: u32, address: u64) -> Option<u32> {
+        let number = self.nodes.get(parent).last_child.load(Ordering::Acquire) & HINT_NUMBER;
+        if number >= self.floor.load(Ordering::Relaxed) && self.is(number, parent, address) {
+            return Some(number);
+        }
+        self.find(hash_of(parent, address), parent, address, |_| ())
     }
 
     #[cold]
@@ -93,28 +116,60 @@ impl StackTable {
         let number = self.nodes.take()?;
         let node = self.nodes.get(number);
         node.parent.store(parent, Ordering::Relaxed);
-        // A return address may be the next function's first.
-        let pc = (address & NODE_ADDRESS_MASK).wrapping_sub(u64::from(address & NODE_INTERRUPTED == 0));
-        let window = match ranges.window(pc) {
-            0 => self.window(parent),
-            window => window,
+        let derived = match address & NODE_ASYNC {
+            0 => self.derived(&mut ranges, parent, address),
+            _ => self.derived_of_caller(&mut ranges, parent, address),
         };
-        let window = u64::from(window) << NODE_WINDOW_SHIFT;
-        node.address.store(address & !NODE_WINDOW_MASK | window, Ordering::Release);
+        node.address.store(address & !DERIVED | derived, Ordering::Release);
         self.index.insert(hash, number, |number| {
             let node = self.nodes.get(number);
-            hash_of(
-                node.parent.load(Ordering::Relaxed),
-                node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK,
-            )
+            hash_of(node.parent.load(Ordering::Relaxed), node.address.load(Ordering::Acquire) & !DERIVED)
         });
         Some(number)
+    }
+
+    /// What a frame has from its code and its callers.
+    fn derived(&self, ranges: &mut Ranges, parent: u32, address: u64) -> u64 {
+        // A return address may be the next function's first.
+        let pc = (address & NODE_ADDRESS_MASK).wrapping_sub(u64::from(address & NODE_INTERRUPTED == 0));
+        let inherited = self.nodes.get(parent).address.load(Ordering::Acquire) & DERIVED;
+        let resumed = if ranges.resumers.window(pc) == 0 { inherited & NODE_RESUMED } else { NODE_RESUMED };
+        match ranges.windows.window(pc) {
+            0 => inherited & NODE_WINDOW_MASK | resumed,
+            window => u64::from(window) << NODE_WINDOW_SHIFT | resumed,
+        }
+    }
+
+    /// The same for an async caller: of several windows that of the nearest frame counts, and the frames behind the function
+    /// that was resumed are further away than the callers.
+    fn derived_of_caller(&self, ranges: &mut Ranges, parent: u32, address: u64) -> u64 {
+        let inherited = self.nodes.get(parent).address.load(Ordering::Acquire) & DERIVED;
+        let (mut node, mut behind) = (parent, 0);
+        while node >= FIRST_NODE {
+            let found = self.nodes.get(node);
+            let at = found.address.load(Ordering::Acquire);
+            let pc =
+                (at & NODE_ADDRESS_MASK).wrapping_sub(u64::from(at & (NODE_INTERRUPTED | NODE_ASYNC) == 0));
+            let is_resumer = at & NODE_ASYNC == 0 && ranges.resumers.window(pc) != 0;
+            if is_resumer {
+                behind = at & NODE_WINDOW_MASK;
+                break;
+            }
+            if ranges.windows.window(pc) != 0 {
+                return inherited;
+            }
+            node = found.parent.load(Ordering::Relaxed);
+        }
+        match ranges.windows.window(address & NODE_ADDRESS_MASK) {
+            0 => behind | NODE_RESUMED,
+            window => u64::from(window) << NODE_WINDOW_SHIFT | NODE_RESUMED,
+        }
     }
 
     #[inline]
     fn is(&self, number: u32, parent: u32, address: u64) -> bool {
         let node = self.nodes.get(number);
-        node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK == address
+        node.address.load(Ordering::Acquire) & !DERIVED == address
             && node.parent.load(Ordering::Relaxed) == parent
     }
 
@@ -131,7 +186,7 @@ impl StackTable {
         let node = self.nodes.get(leaf);
         node.last_child.store(hint_of(entry_point) | row, Ordering::Release);
         if leaf >= FIRST_NODE {
-            let address = node.address.load(Ordering::Acquire) & !NODE_WINDOW_MASK;
+            let address = node.address.load(Ordering::Acquire) & !DERIVED;
             self.index.set_row(hash_of(node.parent.load(Ordering::Relaxed), address), leaf, row);
         }
     }
@@ -159,12 +214,32 @@ impl StackTable {
 
     /// Adds code in which windows begin. How much of it found no place.
     pub(crate) fn add_ranges(&self, ranges: impl Iterator<Item = FunctionRange>) -> usize {
-        self.making.lock().add(self.os, RANGE_LIMIT as usize, ranges)
+        self.making.lock().windows.add(self.os, RANGE_LIMIT as usize, ranges)
+    }
+
+    /// Adds a function that resumes suspended async ones: its first address, and one past its last.
+    pub(crate) fn add_resumer(&self, (start, end): (u64, u64)) {
+        let range = FunctionRange { start, end, window: 1 };
+        // What finds no place resumes functions whose callers stay unknown.
+        self.making.lock().resumers.add(self.os, RESUMERS, core::iter::once(range));
+    }
+
+    /// Whether the frame is, or was called by, one of those.
+    #[inline]
+    pub(crate) fn is_resumed(&self, node: u32) -> bool {
+        self.nodes.get(node).address.load(Ordering::Acquire) & NODE_RESUMED != 0
+    }
+
+    /// Whether code is that of one of those.
+    pub(crate) fn is_resumer(&self, pc: u64) -> bool {
+        self.making.lock().resumers.window(pc) != 0
     }
 
     /// Forgets code that is gone.
-    pub(crate) fn retain_ranges(&self, is_there: impl FnMut(u64) -> bool) {
-        self.making.lock().retain(is_there);
+    pub(crate) fn retain_ranges(&self, mut is_there: impl FnMut(u64) -> bool) {
+        let mut ranges = self.making.lock();
+        ranges.windows.retain(&mut is_there);
+        ranges.resumers.retain(is_there);
     }
 
     /// How many nodes there are.

@@ -67,7 +67,7 @@ pub enum FreeKind {
 pub struct Tally {
     pub(crate) header: &'static AreaHeader,
     pub(crate) windows: WindowTable,
-    stacks: StackTable,
+    pub(crate) stacks: StackTable,
     rows: RowTable,
     shards: Shards,
     threads: ThreadTable,

@@ -9,7 +9,7 @@
 
 use crate::eh_frame::Found;
 use crate::memory::{EndCheck, Entry, INTERRUPTED, WalkMemory};
-use crate::row::{Find, Scratch};
+use crate::row::{Find, Row, Scratch};
 use crate::unwinder::{Stop, Unwinder};
 use crate::x86_64::{Rule, registers};
 use crate::{CodeMap, End, FrameState};
@@ -84,7 +84,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
         for nth in (first..count).rev() {
             let Some(inner) = memory.fresh_entry(nth) else { return Base::Unknown };
             // SAFETY: it is a live frame that lies further in.
-            match unsafe { self.saved(&mut memory.scratch, &inner) } {
+            match unsafe { self.saved(&mut memory.scratch, &inner, |row| row.bx) } {
                 None => return Base::Unknown,
                 Some(None) => end = inner.sp,
                 Some(Some(offset)) => {
@@ -96,19 +96,24 @@ impl<M: CodeMap> Unwinder<'_, M> {
         if first > 0 { Base::Unknown } else { Base::OfLeaf }
     }
 
-    /// Where a function's frame keeps its caller's rbx, from the frame's end; an inner `None`: in rbx. An outer one: that
-    /// cannot be told.
+    /// Where a function's frame keeps a register of its caller's, from the frame's end; an inner `None`: in that register.
+    /// An outer one: that cannot be told.
     ///
     /// # Safety
     /// As for [`Self::step`].
     #[inline(never)]
-    unsafe fn saved(&self, scratch: &mut Scratch, frame: &Entry) -> Option<Option<i64>> {
+    pub(crate) unsafe fn saved(
+        &self,
+        scratch: &mut Scratch,
+        frame: &Entry,
+        of: impl Fn(&Row) -> Find,
+    ) -> Option<Option<i64>> {
         // SAFETY: as the caller promises.
         let Found::Row = (unsafe { self.find_row(scratch, frame) })? else { return None };
         if scratch.is_signal || scratch.row.sp != Find::Unsaid {
             return None;
         }
-        match scratch.row.bx {
+        match of(&scratch.row) {
             Find::Unsaid | Find::Same => Some(None),
             Find::At(offset) => Some(Some(offset)),
             _ => None,
@@ -142,7 +147,7 @@ impl<M: CodeMap> Unwinder<'_, M> {
                 return None;
             }
             // SAFETY: the frame is this function's or one that it was called from.
-            let saved = unsafe { self.saved(scratch, &frame) }?;
+            let saved = unsafe { self.saved(scratch, &frame, |row| row.bx) }?;
             let rule = Rule::of_row(scratch);
             // SAFETY: likewise.
             frame = unsafe { self.step_slow(scratch, &mut frame, rule, false) }.ok()?;

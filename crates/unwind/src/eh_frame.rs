@@ -94,6 +94,27 @@ unsafe fn find_fde(module: &ModuleSections, address: u64) -> Option<u64> {
     Some(entry(low.checked_sub(1)?)?.1)
 }
 
+/// Whether a function of the module begins exactly at `address`, by its unwind information.
+///
+/// # Safety
+/// The module is loaded and its sections are where it says.
+#[cold]
+#[inline(never)]
+pub unsafe fn is_function_start(module: &ModuleSections, address: u64) -> bool {
+    let starts_there = || {
+        // SAFETY: as the caller promises.
+        let fde_at = unsafe { find_fde(module, address) }?;
+        // SAFETY: likewise.
+        let mut entry = body(unsafe { cursor(module, fde_at) })?;
+        let cie_field_at = entry.at();
+        let back = u64::from(entry.u32()?);
+        // SAFETY: likewise; `cursor` keeps to the module.
+        let common = parse_cie(unsafe { cursor(module, cie_field_at.checked_sub(back)?) })?;
+        Some(back != 0 && entry.encoded_pointer(common.factors.address_encoding)? == address)
+    };
+    (module.text_start..module.text_end).contains(&address) && starts_there() == Some(true)
+}
+
 /// What a walk needs of a CIE.
 struct Common {
     factors: Factors,

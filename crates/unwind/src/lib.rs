@@ -63,6 +63,7 @@ extern crate self as heaptally_unwind;
 
 mod base_register;
 mod code_map;
+mod context_register;
 mod cursor;
 mod eh_frame;
 mod expression;
@@ -79,6 +80,8 @@ mod unwinder;
 mod x86_64;
 
 pub use code_map::{CodeMap, ModuleSections};
+pub use context_register::Kept;
+pub use eh_frame::is_function_start;
 pub use memory::{
     ADDRESS_MASK, ELIDED, ELIDED_ENTRY, Entry, FRAME_POINTER, FRAMES_MAX, INTERRUPTED, LEAF_KEPT, ROOT_KEPT,
     SIGNAL, WalkMemory,

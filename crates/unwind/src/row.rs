@@ -1,8 +1,8 @@
 //! Runs the call frame instructions of one function up to one address (DWARF 5, 6.4.2), keeping only what a walk
-//! needs: the CFA and how rbp, rsp and the return address are found.
+//! needs: the CFA and how rbp, rsp and the return address are found, and rbx and r14 where they are asked for.
 
 use crate::cursor::Cursor;
-use crate::x86_64::{BP, BX, RA, SP};
+use crate::x86_64::{BP, BX, R14, RA, SP};
 
 /// How deep `DW_CFA_remember_state` may nest; compilers use 1.
 const REMEMBERED_MAX: usize = 8;
@@ -50,6 +50,7 @@ pub(crate) struct Row {
     pub(crate) cfa: Cfa,
     pub(crate) bp: Find,
     pub(crate) bx: Find,
+    pub(crate) r14: Find,
     pub(crate) sp: Find,
     pub(crate) ra: Find,
 }
@@ -60,6 +61,7 @@ impl Row {
         match register {
             BP => self.bp = find,
             BX => self.bx = find,
+            R14 => self.r14 = find,
             SP => self.sp = find,
             RA => self.ra = find,
             _ => {}
@@ -70,6 +72,7 @@ impl Row {
         match register {
             BP => self.bp = initial.bp,
             BX => self.bx = initial.bx,
+            R14 => self.r14 = initial.r14,
             SP => self.sp = initial.sp,
             RA => self.ra = initial.ra,
             _ => {}

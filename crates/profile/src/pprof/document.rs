@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::COMMENT_PREFIX;
 use crate::Error;
 use crate::model::{
-    Capture, Children, Environment, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId, Profile,
-    RepeatValue, Row, StackId, ThreadLife, Window, WindowId,
+    Capture, Children, Environment, Executor, FrameKind, FunctionId, Image, LocationId, Losses, ModuleId,
+    Profile, RepeatValue, Row, StackId, ThreadLife, Window, WindowId,
 };
 
 /// The document's `format`.
@@ -25,6 +25,8 @@ pub(super) struct Document {
     pub(super) images: Vec<Image>,
     pub(super) windows: Vec<Window>,
     pub(super) threads: Vec<ThreadLife>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) executors: Vec<Executor>,
     pub(super) losses: Losses,
     #[serde(default, skip_serializing_if = "Children::is_empty")]
     pub(super) children: Children,
@@ -87,6 +89,7 @@ impl Document {
             digest,
             images: profile.images.iter().map(|image| Image { pid: 0, ..image.clone() }).collect(),
             windows: profile.windows.clone(),
+            executors: profile.executors.clone(),
             threads: profile.threads.iter().map(|thread| ThreadLife { tid: 0, ..thread.clone() }).collect(),
             losses: profile.losses.clone(),
             children: profile.children.clone(),

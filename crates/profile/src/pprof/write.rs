@@ -136,6 +136,7 @@ fn capture_label(capture: Capture) -> &'static str {
         Capture::Complete => "complete",
         Capture::FramePointer => "frame pointer",
         Capture::Cut => "cut",
+        Capture::AsyncUnknown => "async caller unknown",
     }
 }
 

@@ -108,6 +108,7 @@ fn captures(page: &mut Page, windows: &[&WindowView<'_>]) {
         sum.add(Capture::Complete, view.captures.complete);
         sum.add(Capture::FramePointer, view.captures.frame_pointer);
         sum.add(Capture::Cut, view.captures.cut);
+        sum.add(Capture::AsyncUnknown, view.captures.async_unknown);
     }
     if sum.total() == 0 {
         return;
@@ -120,10 +121,14 @@ fn captures(page: &mut Page, windows: &[&WindowView<'_>]) {
         return;
     }
     page.line(&format!(
-        "captured: {}, {}, {}",
+        "captured: {}, {}, {}{}",
         part(sum.complete, "complete"),
         part(sum.frame_pointer, "by frame pointer"),
-        part(sum.cut, "cut")
+        part(sum.cut, "cut"),
+        match sum.async_unknown {
+            0 => String::new(),
+            unknown => format!(", {}", part(unknown, "with async callers unknown")),
+        }
     ));
 }
 

@@ -357,8 +357,13 @@ fn all_frames(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> 
 
 /// What ended a stack before its thread's start.
 fn ending(row: &RowView<'_>) -> Option<String> {
-    if row.is_trimmed || row.stack.capture != Capture::Cut {
+    if row.is_trimmed {
         return None;
+    }
+    match row.stack.capture {
+        Capture::Cut => {}
+        Capture::AsyncUnknown => return Some("(async callers unknown)".to_owned()),
+        Capture::Complete | Capture::FramePointer => return None,
     }
     let reason = match row.stack.cut_reason.as_str() {
         "" => "the walk stopped here",

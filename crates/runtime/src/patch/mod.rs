@@ -316,12 +316,12 @@ pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
     island::moved(pc, |id| recorder.plans.get(id))
 }
 
-/// A patched function was entered. `sp` points to its return address; `bp` is its caller's, `first` and `second` are its
-/// arguments.
+/// A patched function was entered. `sp` points to its return address; `bp` and `context` (r14) are its caller's, `first`
+/// and `second` its arguments.
 ///
 /// Vector registers: where everything is known the recorder calls no function of the C library.
-pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64, first: usize, second: usize) {
-    let call = Call { caller: Caller { sp, bp }, first, second };
+pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64, first: usize, second: usize, context: u64) {
+    let call = Call { caller: Caller { sp, bp, context }, first, second };
     match recorder().and_then(|recorder| Some((recorder, recorder.plans.get(id)?))) {
         Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, call),
         _ => enter_slow(id, call),

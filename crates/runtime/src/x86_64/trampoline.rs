@@ -144,6 +144,7 @@ pub(crate) unsafe extern "C" fn entered() {
         "mov edi, [rbp + 16]",
         "lea rsi, [rbp + 24]",
         "mov rdx, [rbp]",
+        "mov r9, r14",
         "call {handler}",
         "movaps xmm0, [rsp]",
         "movaps xmm1, [rsp + 16]",

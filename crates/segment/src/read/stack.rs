@@ -10,7 +10,8 @@ use super::module::ModuleIndex;
 use super::source::{AreaSource, Bytes};
 use super::{Error, Frame, Link};
 use crate::layout::{
-    FIRST_NODE, NODE_ADDRESS_MASK, NODE_ELIDED, NODE_INTERRUPTED, NODE_LIMIT, NODE_SIGNAL, NODES, Node, Root,
+    ASYNC_BROKEN, FIRST_NODE, NODE_ADDRESS_MASK, NODE_ASYNC, NODE_ELIDED, NODE_INTERRUPTED, NODE_LIMIT,
+    NODE_RESUMED, NODE_SIGNAL, NODES, Node, Root,
 };
 
 const NODES_PER_BLOCK: u32 = 4096;
@@ -89,10 +90,12 @@ impl<'a> Stacks<'a> {
     }
 
     fn intern(&mut self, number: u32, address: u64, caller: Link) -> Link {
-        let (address, flags) = (address & NODE_ADDRESS_MASK, address & !NODE_ADDRESS_MASK);
-        let module = if flags & NODE_ELIDED != 0 {
+        let flags = address & !(NODE_ADDRESS_MASK | NODE_RESUMED);
+        let address = address & NODE_ADDRESS_MASK;
+        let is_note = flags & NODE_ASYNC != 0 && address <= ASYNC_BROKEN;
+        let module = if flags & NODE_ELIDED != 0 || is_note {
             None
-        } else if flags & (NODE_INTERRUPTED | NODE_SIGNAL) != 0 {
+        } else if flags & (NODE_INTERRUPTED | NODE_SIGNAL | NODE_ASYNC) != 0 {
             self.modules.find(address, number)
         } else {
             // A call that does not return can be a module's last instruction.

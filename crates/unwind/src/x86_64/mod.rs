@@ -10,6 +10,8 @@ pub(crate) use rule::{Kind, Rule};
 
 /// rbx's DWARF number; the loader's late binding finds its frame's end by it.
 pub(crate) const BX: u64 = 3;
+/// r14's; Swift's calling convention has the async context in it.
+pub(crate) const R14: u64 = 14;
 /// rbp's DWARF number (System V psABI, AMD64, 3.6.2).
 pub(crate) const BP: u64 = 6;
 /// rsp's.
