@@ -205,6 +205,9 @@ pub struct Frame {
     /// Its function; empty when unknown.
     #[serde(deserialize_with = "text_or_null")]
     pub function: String,
+    /// Its name in the file; empty when unknown.
+    #[serde(default, deserialize_with = "text_or_null")]
+    pub system_name: String,
     /// The module that holds its code; empty when unknown.
     #[serde(skip)]
     pub module: String,
@@ -223,6 +226,11 @@ fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D:
 }
 
 impl Frame {
+    /// Its name: of Swift's functions the one in the file, which no demangler changes.
+    pub fn stable_name(&self) -> &str {
+        if self.system_name.starts_with("$s") { &self.system_name } else { &self.function }
+    }
+
     /// Whether it is a signal's trampoline.
     pub fn is_signal(&self) -> bool {
         self.kind == "signal" || self.function == "<signal>" || self.function.ends_with("restore_rt")

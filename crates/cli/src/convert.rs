@@ -8,18 +8,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use heaptally_profile::model::{
-    Capture, ChildProgram, Children, Counts, Environment, FrameKind, Function, FunctionId, INCOMPLETE, Image,
-    Line, Location, LocationId, Losses, Module, Profile, Row, Stack, StackId, ThreadLife, ThreadTotal,
-    Window, WindowKind,
+    ChildProgram, Children, Counts, Environment, FrameKind, Function, FunctionId, INCOMPLETE, Image, Line,
+    Location, LocationId, Losses, Module, Profile, Row, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
     EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_LOOPS_UNNAMED,
     FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED,
-    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, NOTE_BYPASS, NOTE_NAMESPACE_FIRST,
-    OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES, Root,
+    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, NOTE_BYPASS, NOTE_HIDDEN_RESUMERS,
+    NOTE_NAMESPACE_FIRST, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES,
 };
-use heaptally_segment::read::{self, Area, Link, Snapshot, State};
+use heaptally_segment::read::{self, Area, Snapshot, State};
 
 use crate::message::quote_bytes;
 use stack::Stacks;
@@ -197,13 +196,19 @@ fn image_of(area: &Area) -> Image {
     }
 }
 
-/// What is said of an object whose allocations were not seen.
+/// What is said of an object whose allocations, or whose callers, were not seen.
 fn by_passing(module: &read::Module) -> Option<String> {
     let path = escape_path(&module.path);
     if module.notes & NOTE_NAMESPACE_FIRST != 0 {
         return Some(format!(
             "{INCOMPLETE}{path} was loaded in a namespace of its own (dlmopen, LD_AUDIT), and what it and its libraries \
              allocate there is not recorded"
+        ));
+    }
+    if module.notes & NOTE_HIDDEN_RESUMERS != 0 {
+        return Some(format!(
+            "{path} has Swift's concurrency runtime in it and no symbol table, so callers of async functions are not found: \
+             keep its symbols (no -s, no strip)"
         ));
     }
     (module.notes & NOTE_BYPASS != 0).then(|| {

@@ -282,7 +282,8 @@ impl Physical<'_> {
         // A chain that comes back to itself is none: the place that is looked for moves on at powers of two.
         let (mut mark, mut until_mark) = (first, 1);
         let is_whole = loop {
-            let link = if memory.can_read(context) { Link::read(context) } else { None };
+            let has_room = memory.len < CALLERS_MAX;
+            let link = if has_room && memory.can_read(context) { Link::read(context) } else { None };
             let Some(link) = link else { break false };
             let address = NODE_ASYNC | link.resume;
             let next = match tally.known_caller(node, address) {
@@ -327,6 +328,7 @@ impl Physical<'_> {
     fn is_start_slow(&self, address: u64) -> bool {
         // SAFETY: the module is loaded: it is in the table.
         self.code.find(address).is_some_and(|module| unsafe { is_function_start(&module, address) })
+            || self.recorder.resumers.is_start(address)
     }
 }
 

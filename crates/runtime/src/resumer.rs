@@ -2,14 +2,16 @@
 //! callers are not on the stack.
 //!
 //! The functions are local ones, which only a file's symbol table tells. It is read where there can be any: in Swift's
-//! concurrency library, and in programs with Swift code, which may have the runtime linked in.
+//! concurrency library, and in programs with Swift code, which may have the runtime linked in. The same table tells where
+//! suspended functions go on, of those (80 of 556 in Swift 6.3's library) that have no unwind information.
 #![expect(unsafe_code, reason = "reads files into mapped memory")]
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use heaptally_segment::layout::NOTE_HIDDEN_RESUMERS;
 use heaptally_tally::Tally;
+use heaptally_unwind::is_function_start;
 
 use crate::recorder::Recorder;
 use crate::sys;
@@ -27,6 +29,10 @@ const RUNTIME: &[u8] = b"/libswiftCore.so";
 const SECTION: &[u8] = b"swift5_";
 /// How many functions are remembered: those of one runtime, or of two.
 const LIMIT: usize = 16;
+/// And how many places where suspended functions go on.
+const STARTS: usize = 4096;
+/// Names are read as far as this.
+const NAME_BYTES: usize = 1024;
 /// How much of a file is read at a time.
 const CHUNK: usize = 64 << 10;
 /// Section headers, at most: a linker's files have some dozens.
@@ -40,6 +46,9 @@ pub(crate) struct Resumers {
     count: AtomicU32,
     /// How many of the module table's entries were looked at.
     looked: AtomicU32,
+    /// Where suspended functions go on, as far as unwind information does not tell it; null: none.
+    starts: AtomicPtr<AtomicU64>,
+    start_count: AtomicU32,
 }
 
 impl Resumers {
@@ -48,6 +57,8 @@ impl Resumers {
             ranges: [const { (AtomicU64::new(0), AtomicU64::new(0)) }; LIMIT],
             count: AtomicU32::new(0),
             looked: AtomicU32::new(0),
+            starts: AtomicPtr::new(core::ptr::null_mut()),
+            start_count: AtomicU32::new(0),
         }
     }
 
@@ -60,12 +71,40 @@ impl Resumers {
             }
         }
         self.looked.store(parent.looked.load(Ordering::Relaxed), Ordering::Relaxed);
+        // The child has a copy of the memory.
+        self.starts.store(parent.starts.load(Ordering::Acquire), Ordering::Relaxed);
+        self.start_count.store(parent.start_count.load(Ordering::Acquire), Ordering::Release);
     }
 
     /// Whether there are any: else no stack has async callers.
     #[inline]
     pub(crate) fn are_there(&self) -> bool {
         self.count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a suspended function goes on at an address, of those that have no unwind information.
+    pub(crate) fn is_start(&self, address: u64) -> bool {
+        let count = self.start_count.load(Ordering::Acquire) as usize;
+        self.starts().is_some_and(|starts| {
+            starts.iter().take(count).any(|start| start.load(Ordering::Relaxed) == address)
+        })
+    }
+
+    fn starts(&self) -> Option<&'static [AtomicU64]> {
+        let starts = self.starts.load(Ordering::Acquire);
+        // SAFETY: the mapping has that many words, and stays.
+        (!starts.is_null()).then(|| unsafe { core::slice::from_raw_parts(starts, STARTS) })
+    }
+
+    fn add_start(&self, address: u64) {
+        if self.starts.load(Ordering::Relaxed).is_null() {
+            self.starts.store(sys::map_private(STARTS * size_of::<AtomicU64>()).cast(), Ordering::Release);
+        }
+        let at = self.start_count.load(Ordering::Relaxed);
+        if let Some(start) = self.starts().and_then(|starts| starts.get(at as usize)) {
+            start.store(address, Ordering::Relaxed);
+            self.start_count.store(at + 1, Ordering::Release);
+        }
     }
 
     fn add(&self, (first, last): (u64, u64), tally: &Tally) {
@@ -99,6 +138,17 @@ pub(crate) fn look(recorder: &Recorder) {
             let start = address.wrapping_add(module.bias);
             resumers.add((start, start.saturating_add(size.max(1))), &recorder.tally);
         });
+        if are_found {
+            table.visit_parts(&mut |address, is_part| {
+                let start = address.wrapping_add(module.bias);
+                let sections = recorder.modules.find(start);
+                // SAFETY: the module is loaded.
+                let is_told = sections.is_none_or(|sections| unsafe { is_function_start(&sections, start) });
+                if !is_told && is_part() {
+                    resumers.add_start(start);
+                }
+            });
+        }
         if is_library && !are_found {
             module.notes.fetch_or(NOTE_HIDDEN_RESUMERS, Ordering::Relaxed);
         }
@@ -186,17 +236,41 @@ impl SymbolTable {
             }
         });
         let offsets = offsets.get(..known).unwrap_or_default();
-        if offsets.is_empty() {
-            return;
+        if !offsets.is_empty() {
+            self.visit_functions(|name, address, size| {
+                if offsets.contains(&name) {
+                    see(address, size);
+                }
+            });
         }
+    }
+
+    /// Tells the addresses of all functions, and how to ask whether a name is that of a part of an async one: `…TQ0_` goes on
+    /// behind a call, `…TY0_` behind a change of executors (Swift's mangling).
+    fn visit_parts(&self, see: &mut dyn FnMut(u64, &dyn Fn() -> bool)) {
+        self.visit_functions(|name, address, _| {
+            see(address, &|| {
+                let mut bytes = [0; NAME_BYTES];
+                let read = self.file.read_at(self.names.0.wrapping_add(name), &mut bytes);
+                let text = bytes.get(..read).unwrap_or_default();
+                let end = text.iter().position(|byte| *byte == 0);
+                end.and_then(|end| text.get(..end)).is_some_and(is_part)
+            });
+        });
+    }
+
+    /// The offset of the name, the address and the size of each function that is defined.
+    fn visit_functions(&self, mut see: impl FnMut(u64, u64, u64)) {
+        const STT_FUNC: u8 = 2;
         self.scan(self.symbols, 0, |_, bytes, _| {
             for symbol in bytes.chunks_exact(24) {
-                let Some(name) = u32_at(symbol, 0) else { continue };
-                const STT_FUNC: u8 = 2;
                 let is_function = symbol.get(4).is_some_and(|info| info & 15 == STT_FUNC);
                 let is_defined = u16_at(symbol, 6) != Some(0);
-                if is_function && is_defined && offsets.contains(&u64::from(name)) {
-                    see(u64_at(symbol, 8).unwrap_or(0), u64_at(symbol, 16).unwrap_or(0));
+                let fields = (u32_at(symbol, 0), u64_at(symbol, 8), u64_at(symbol, 16));
+                if let (true, true, (Some(name), Some(address), Some(size))) =
+                    (is_function, is_defined, fields)
+                {
+                    see(u64::from(name), address, size);
                 }
             }
         });
@@ -229,6 +303,14 @@ impl Drop for SymbolTable {
     }
 }
 
+/// Whether a linker name is that of a part of an async function.
+fn is_part(name: &[u8]) -> bool {
+    let Some(rest) = name.strip_suffix(b"_") else { return false };
+    let digits = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let stem = rest.get(..rest.len() - digits).unwrap_or_default();
+    digits > 0 && (stem.ends_with(b"TQ") || stem.ends_with(b"TY")) && stem.starts_with(b"$s")
+}
+
 fn find(bytes: &[u8], name: &[u8]) -> Option<usize> {
     let first = *name.first()?;
     let mut from = 0;
@@ -251,4 +333,27 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_async_functions_are_told_by_their_names() {
+        for name in ["$s1a1fyyYaFTQ0_", "$s1a1fyyYaFTY12_", "$sScS8IteratorV4nextxSgyYaFTQ1_"] {
+            assert!(is_part(name.as_bytes()), "{name}");
+        }
+        for name in ["$s1a1fyyYaF", "$s1a1fyyYaFTQ_", "TQ0_", "", "_", "a_TQ1_", "$s1a1fyyYaFTu"] {
+            assert!(!is_part(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_bytes() {
+        assert_eq!(find(b"..swift_job_run", b"swift_job_run"), Some(2));
+        assert_eq!(find(b"sswift_job_runs", b"swift_job_run"), Some(1));
+        assert_eq!(find(b"swift_job_ru", b"swift_job_run"), None);
+        assert_eq!(find(b"", b"swift_job_run"), None);
+    }
 }

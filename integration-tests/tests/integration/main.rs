@@ -1,6 +1,7 @@
 //! Real programs in C, C++ and Rust under the real recorder.
 
 mod allocator;
+mod async_caller;
 mod cargo;
 mod cases_a;
 mod cases_b;

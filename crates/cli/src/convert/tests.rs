@@ -1,7 +1,10 @@
 //! Hand-made snapshots.
 
-use heaptally_segment::layout::{NODE_ADDRESS_MASK, NOTE_NAMESPACE, OPTION_NAMED_WINDOWS};
-use heaptally_segment::read::{Frame, Oracle};
+use heaptally_profile::model::{Capture, Executor};
+use heaptally_segment::layout::{
+    ASYNC_BROKEN, ASYNC_UNKNOWN, NODE_ADDRESS_MASK, NOTE_NAMESPACE, OPTION_NAMED_WINDOWS, Root,
+};
+use heaptally_segment::read::{Frame, Link, Oracle};
 
 use super::*;
 
@@ -235,6 +238,66 @@ fn how_a_stack_ended_is_told() {
     for root in [Root::CutNoInformation, Root::CutBadInformation, Root::CutBadStack, Root::CutDepth] {
         assert_eq!(capture(root, NODE_FRAME_POINTER), (Capture::Cut, true), "{root:?}");
     }
+}
+
+/// An async function that two executors resumed, with one caller: one stack, and what the executors had beside it.
+#[test]
+fn executors_are_no_part_of_a_stack() {
+    let mut area = area();
+    let code = |at: u64, caller| frame(0x7000_1000 + at, 0, Some(0), caller);
+    let note = |what: u64, caller| frame(what, NODE_ASYNC, None, caller);
+    area.frames = vec![
+        code(0x10, Link::Root(Root::Complete)),
+        code(0x20, Link::Frame(0)),
+        // The function and what it called, twice.
+        code(0x30, Link::Frame(0)),
+        code(0x40, Link::Frame(2)),
+        code(0x30, Link::Frame(1)),
+        code(0x40, Link::Frame(4)),
+        // Each with its callers.
+        note(2, Link::Frame(3)),
+        frame(0x7000_1500, NODE_ASYNC, Some(0), Link::Frame(6)),
+        frame(0x7000_1600, NODE_ASYNC, Some(0), Link::Frame(7)),
+        note(2, Link::Frame(5)),
+        frame(0x7000_1500, NODE_ASYNC, Some(0), Link::Frame(9)),
+        frame(0x7000_1600, NODE_ASYNC, Some(0), Link::Frame(10)),
+        // One whose second caller was not found, and one without any.
+        note(ASYNC_BROKEN, Link::Frame(7)),
+        note(ASYNC_UNKNOWN | 2, Link::Frame(3)),
+    ];
+    area.rows = [8, 11, 12, 13].map(|leaf| row(Link::Frame(leaf), EntryPoint::Malloc)).into();
+    let mut profile = converted(vec![area]);
+    profile.normalize().unwrap();
+    let places = |of: &[LocationId]| -> Vec<u64> {
+        of.iter().map(|at| profile.locations[*at].address & 0xfff).collect()
+    };
+    let mut found: Vec<_> = profile
+        .rows
+        .iter()
+        .map(|row| {
+            let stack = &profile.stacks[row.stack];
+            let executors = profile.executors.iter().filter(|executor| executor.stack == row.stack);
+            let beside: Vec<_> = executors
+                .map(|Executor { locations, allocations, .. }| (places(locations), *allocations))
+                .collect();
+            (stack.capture, places(&stack.locations), row.counts.allocations, row.entries, beside)
+        })
+        .collect();
+    found.sort_by_key(|(capture, places, ..)| (*capture, places.len()));
+    assert_eq!(
+        found,
+        [
+            (
+                Capture::Complete,
+                vec![0, 0x40, 0x30, 0x500, 0x600],
+                10,
+                None,
+                vec![(vec![0x10], 5), (vec![0x20, 0x10], 5)]
+            ),
+            (Capture::AsyncUnknown, vec![0, 0x40, 0x30], 5, Some(2), vec![(vec![0x10], 5)]),
+            (Capture::AsyncUnknown, vec![0, 0x40, 0x30, 0x500], 5, Some(2), vec![(vec![0x10], 5)]),
+        ]
+    );
 }
 
 /// A cut walk can end before its first frame.

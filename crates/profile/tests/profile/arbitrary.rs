@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Losses, Metric, Module, Origin,
-    Profile, RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, Executor, FrameKind, Function, Image, Line, Location, Losses, Metric,
+    Module, Origin, Profile, RepeatValue, Row, Stack, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -117,6 +117,13 @@ fn fix_up(profile: &mut Profile, rows: Rows, threads: Threads) {
             })
             .collect();
     }
+    // Every second stack has an executor, of the frames that stacks have.
+    let executor = |(stack, of): (usize, &Stack)| Executor {
+        stack,
+        locations: of.locations.iter().rev().copied().collect(),
+        allocations: stack as u64 + 1,
+    };
+    profile.executors = profile.stacks.iter().enumerate().step_by(2).map(executor).collect();
     profile.threads = threads
         .into_iter()
         .map(|(image, life, start, totals)| ThreadLife {
@@ -220,7 +227,7 @@ fn location() -> impl Strategy<Value = Location> {
 }
 
 fn stack() -> impl Strategy<Value = Stack> {
-    let capture = select(vec![Capture::Complete, Capture::FramePointer, Capture::Cut]);
+    let capture = select(vec![Capture::Complete, Capture::FramePointer, Capture::Cut, Capture::AsyncUnknown]);
     (prop::collection::vec(any::<usize>(), 0..5), capture, text())
         .prop_map(|(locations, capture, cut_reason)| Stack { locations, capture, cut_reason })
 }

@@ -26,6 +26,11 @@ pub(crate) fn reversed(profile: &Profile) -> Profile {
         stack.locations.iter_mut().for_each(|at| *at = locations - 1 - *at);
     }
     other.rows.iter_mut().for_each(|row| row.stack = stacks - 1 - row.stack);
+    for executor in &mut other.executors {
+        executor.stack = stacks - 1 - executor.stack;
+        executor.locations.iter_mut().for_each(|at| *at = locations - 1 - *at);
+    }
+    other.executors.reverse();
     for thread in &mut other.threads {
         thread.start = thread.start.map(|at| locations - 1 - at);
     }
