@@ -22,8 +22,9 @@ use heaptally_profile::merge::merge;
 use heaptally_profile::model::{Environment, INCOMPLETE, Profile, WindowKind};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS, OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS,
-    OPTION_NO_LIFETIMES, OPTION_ORACLE,
+    OPTION_BENCHMARK_NAMES, OPTION_FOLLOW_BENCHMARKS, OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS,
+    OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS, OPTION_NO_LIFETIMES, OPTION_ORACLE, PACKAGE_BENCHMARK,
+    PACKAGE_BENCHMARK_LOOP,
 };
 use heaptally_segment::read;
 use heaptally_symbolize::{Options, Symbolizer};
@@ -37,6 +38,7 @@ use crate::function::desk::Desk;
 use crate::function::finder::{Finder, Modules};
 use crate::function::harness::put_apart;
 use crate::function::outcome::outcome;
+use crate::harness::benchmark_name::name_windows;
 use crate::harness::{self, Choice};
 use crate::large_stack::on_large_stack;
 use crate::library;
@@ -106,7 +108,8 @@ pub(crate) struct RecordingArgs {
     /// Whose benchmark loops are windows by themselves, named as the benchmarks.
     ///
     /// Set-up, tear-down and pauses are outside, and iterations are told (docs/harnesses.md). Google Benchmark is found as a
-    /// shared library, and in a program that it is linked into.
+    /// shared library, and in a program that it is linked into; Swift's package-benchmark in the program, and in those that its tool
+    /// starts.
     #[arg(long, value_name = "HARNESS", value_enum, default_value_t = Choice::Auto)]
     harness: Choice,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
@@ -182,6 +185,10 @@ pub(crate) struct Recording {
     pub(crate) repeat: u64,
     /// Record child processes too.
     pub(crate) follow_children: bool,
+    /// Of child processes only those that run benchmarks for package-benchmark's tool; set by [`harness::prepare`].
+    pub(crate) follows_benchmarks_only: bool,
+    /// Windows of package-benchmark's benchmarks get their names; set by the same.
+    pub(crate) names_benchmarks: bool,
     /// Show on the error output how far it is when names take long.
     pub(crate) shows_progress: bool,
     /// The program's working folder; `None`: this command's.
@@ -248,6 +255,7 @@ pub(crate) fn record_addresses(
     program::refuse_preloaded()?;
     let library = library::library()?;
     let recording = &harness::prepare(recording, &mut program);
+    recording.functions.check_room()?;
     let repeat = recording.repeat.max(1);
     let of_run = |number: u64, message: &str| match repeat {
         1 => message.to_owned(),
@@ -312,10 +320,18 @@ fn run_once(
     let own = recording.functions.windows.iter().map(OsString::from);
     names.extend(own.filter(|name| !recording.windows.contains(name)));
     // Those that can be restarted come first.
-    let restarts = &recording.functions.restarts;
+    let wanted = (!names.is_empty()).then(|| names.clone());
+    let mut restarts = recording.functions.restarts.clone();
+    if recording.names_benchmarks {
+        let own = [PACKAGE_BENCHMARK, PACKAGE_BENCHMARK_LOOP].map(OsString::from);
+        names.extend(own.into_iter().filter(|name| !recording.windows.contains(name)));
+        if recording.functions.has_benchmarks() {
+            restarts.push(PACKAGE_BENCHMARK.to_owned());
+        }
+    }
     let can_restart = |name: &OsString| restarts.iter().any(|restart| name == restart.as_str());
     names.sort_by_key(|name| !can_restart(name));
-    let windows = Names { all: &names, restartable: restarts.len() as u32 };
+    let windows = Names { all: &names, restartable: restarts.len() as u32, are_all: wanted.is_some() };
     let segment = SegmentFile::create(recording.segment_dir.as_deref(), options(recording), windows)?;
     let desk = open_desk(recording, &segment, &names, (program, library), modules)?;
     let mut command = Command::new(name);
@@ -333,12 +349,15 @@ fn run_once(
         false => family::running_programs(segment.file()),
     };
     let (run, oracle) = on_large_stack(|| {
-        let snapshot = read::read(segment.file()).map_err(|error| {
+        let mut snapshot = read::read(segment.file()).map_err(|error| {
             Failure::recorder(format!("cannot read what was recorded: {error}\nrun again"))
         })?;
         let oracle = status::oracle(&snapshot);
         proof::was_in_path(&snapshot, &recording.program, end)?;
-        let functions = finder.as_ref().map(|finder| outcome(finder, &snapshot)).unwrap_or_default();
+        let benchmarks = name_windows(&mut snapshot, wanted.as_deref());
+        let has_benchmark = benchmarks.is_any_open;
+        let functions =
+            finder.as_ref().map(|finder| outcome(finder, &snapshot, has_benchmark)).unwrap_or_default();
         let unopened = proof::unopened(&snapshot);
         let failure = functions.failure.or_else(|| proof::opened_all(&unopened));
         // The profile is written all the same, and what reads it does not know this run's exit code.
@@ -347,6 +366,7 @@ fn run_once(
             marks.extend(unopened.iter().map(|name| format!("{INCOMPLETE}the window {name} never opened")));
         }
         let mut profile = convert::profile(&snapshot, environment(recording, end), library);
+        benchmarks.tell(&mut profile);
         other_allocator::warn(&mut profile, &snapshot, program);
         for window in profile.windows.iter_mut().filter(|window| window.kind != WindowKind::Automatic) {
             window.definition = recording.functions.phrases(&window.name);
@@ -473,7 +493,11 @@ fn machine() -> String {
 fn options(recording: &Recording) -> u32 {
     let mut options = if recording.no_lifetimes { OPTION_NO_LIFETIMES } else { 0 };
     if recording.follow_children {
-        options |= OPTION_FOLLOW_CHILDREN;
+        let only = recording.follows_benchmarks_only;
+        options |= if only { OPTION_FOLLOW_BENCHMARKS } else { OPTION_FOLLOW_CHILDREN };
+    }
+    if recording.names_benchmarks {
+        options |= OPTION_BENCHMARK_NAMES;
     }
     if !recording.functions.is_empty() {
         options |= OPTION_FUNCTION_WINDOWS;

@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use heaptally_segment::layout::{
-    AREA_BYTES, AREA_LIMIT, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, OPTION_FOLLOW_CHILDREN,
-    OPTION_NAMED_WINDOWS, PAGE, VERSION,
+    AREA_BYTES, AREA_LIMIT, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, OPTION_FOLLOW_BENCHMARKS,
+    OPTION_FOLLOW_CHILDREN, OPTION_NAMED_WINDOWS, PAGE, VERSION,
 };
 use rustix::fs::MemfdFlags;
 
@@ -26,6 +26,8 @@ pub(crate) struct Names<'a> {
     pub(crate) all: &'a [OsString],
     /// So many of them, from the first on, can be restarted.
     pub(crate) restartable: u32,
+    /// Only these exist.
+    pub(crate) are_all: bool,
 }
 
 /// The file in which recorder and command meet.
@@ -39,13 +41,14 @@ pub(crate) struct SegmentFile {
 impl SegmentFile {
     /// Makes the file: in memory, or in a folder.
     pub(crate) fn create(folder: Option<&Path>, options: u32, names: Names<'_>) -> Result<Self, Failure> {
+        const FOLLOW: u32 = OPTION_FOLLOW_CHILDREN | OPTION_FOLLOW_BENCHMARKS;
         let page = header(options, names)?;
         let segment = match folder {
             None => Self::in_memory(),
             Some(folder) => Self::in_folder(folder),
         }
         .map_err(|error| cannot(folder, &error))?;
-        let areas = if options & OPTION_FOLLOW_CHILDREN == 0 { AREAS_OF_ONE_PROCESS } else { AREA_LIMIT };
+        let areas = if options & FOLLOW == 0 { AREAS_OF_ONE_PROCESS } else { AREA_LIMIT };
         segment.write(page, areas).map_err(|error| cannot(folder, &error))?;
         segment.refuse_unreachable()?;
         Ok(segment)
@@ -146,7 +149,7 @@ fn cannot(folder: Option<&Path>, error: &io::Error) -> Failure {
 fn header(options: u32, names: Names<'_>) -> Result<Vec<u8>, Failure> {
     use std::os::unix::ffi::OsStrExt;
 
-    let Names { all: names, restartable } = names;
+    let Names { all: names, restartable, are_all } = names;
     let mut joined = Vec::new();
     for name in names {
         joined.extend_from_slice(name.as_bytes());
@@ -161,7 +164,7 @@ fn header(options: u32, names: Names<'_>) -> Result<Vec<u8>, Failure> {
             joined.len()
         )));
     }
-    let options = options | if names.is_empty() { 0 } else { OPTION_NAMED_WINDOWS };
+    let options = options | if are_all { OPTION_NAMED_WINDOWS } else { 0 };
     let mut page = vec![0; PAGE as usize];
     let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
     put(offset_of!(FileHeader, magic), &MAGIC.to_le_bytes());

@@ -13,6 +13,7 @@ mod exec;
 mod google_benchmark;
 mod libc_name;
 mod library;
+mod malloc_counter;
 mod operator;
 mod real;
 mod spawn;

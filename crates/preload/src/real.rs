@@ -11,6 +11,7 @@ use heaptally_runtime::start::{self, Scope, Surroundings};
 
 use crate::arena;
 use crate::google_benchmark;
+use crate::malloc_counter;
 
 type Address = *mut c_void;
 /// An array of C strings that ends with a null pointer.
@@ -130,6 +131,7 @@ pub(crate) fn prepare() -> bool {
     if STAGE.compare_exchange(UNKNOWN, LOOKING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         REAL.look_up_all();
         google_benchmark::look_up();
+        malloc_counter::look_up();
         STAGE.store(KNOWN, Ordering::Release);
         // What a look-up allocates is not the program's.
         event::quietly(|| {

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
     CHILD_NAME_BYTES, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_OFFSET, ChildName, Children, FileHeader,
-    OPTION_FOLLOW_CHILDREN,
+    OPTION_FOLLOW_BENCHMARKS, OPTION_FOLLOW_CHILDREN,
 };
 
 use crate::local::{CANCELLABLE, IDLE, local};
@@ -64,9 +64,21 @@ pub(crate) fn set_own_program(path: &[u8]) {
     }
 }
 
-/// Whether children are to be recorded.
+/// Whether programs that are started as children get the recorder.
 pub(crate) fn is_followed() -> bool {
+    const FOLLOW: u32 = OPTION_FOLLOW_CHILDREN | OPTION_FOLLOW_BENCHMARKS;
+    head().is_some_and(|head| head.options & FOLLOW != 0)
+}
+
+/// Whether forked children are to be recorded.
+fn are_forks_followed() -> bool {
     head().is_some_and(|head| head.options & OPTION_FOLLOW_CHILDREN != 0)
+}
+
+/// This image is a child that only hands the recorder on to those that it starts. It stays counted at its place.
+pub(crate) fn hand_on(place: Place) {
+    OWN_NAME.store(place.0, Ordering::Release);
+    IS_COUNTED.store(1, Ordering::Relaxed);
 }
 
 fn table() -> Option<&'static Children> {
@@ -139,7 +151,7 @@ pub(crate) extern "C" fn after_fork() {
     }
     armed::disarm();
     notice(sys::pid());
-    if is_followed() {
+    if are_forks_followed() {
         armed::defer();
     } else if armed::claim() {
         count_self();
@@ -187,7 +199,7 @@ pub(crate) fn decide() -> Option<&'static Recorder> {
     if !armed::claim() {
         return None;
     }
-    if is_followed() {
+    if are_forks_followed() {
         // SAFETY: this is a forked child, whose one thread is outside of the recorder and has claimed the start.
         if let Some(recorder) = unsafe { fork::attach(head()?, OWNER.load(Ordering::Acquire)) } {
             return Some(recorder);
@@ -213,7 +225,7 @@ pub(crate) fn process() -> Process {
         }
         // A child by raw clone that starts a program before it allocates.
         notice(pid);
-        if is_followed() {
+        if are_forks_followed() {
             armed::defer();
         } else if armed::claim() {
             count_self();

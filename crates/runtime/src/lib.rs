@@ -37,6 +37,7 @@ pub mod event;
 pub mod exec;
 pub mod google_benchmark;
 pub mod operator_new;
+pub mod package_benchmark;
 pub mod start;
 
 pub use heaptally_segment::layout::EntryPoint;

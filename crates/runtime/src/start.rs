@@ -10,8 +10,8 @@ use heaptally_segment::layout::{
     AREA_BYTES, ATTEMPTS, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
     FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
     FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
-    OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, RANGES, ROWS, Region, STATE_ATTACHED,
-    STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+    OPTION_FOLLOW_BENCHMARKS, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, RANGES, ROWS, Region,
+    STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
@@ -24,7 +24,9 @@ use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::resumer::{self, Resumers};
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
-use crate::{armed, async_chain, child, environment, loader, namespace, object, patch, sys};
+use crate::{
+    armed, async_chain, child, environment, loader, namespace, object, package_benchmark, patch, sys,
+};
 
 /// Nobody has tried yet.
 const UNTRIED: u32 = 0;
@@ -89,6 +91,7 @@ pub fn settle() {
     }
     // What was loaded between the first hook and here.
     recorder.update_modules(false);
+    package_benchmark::note_request(recorder);
 }
 
 fn attach(segment: Segment, surroundings: &Surroundings) {
@@ -99,6 +102,12 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
     let len = object::program_path(text, &mut path);
     let path = &path[..len];
     child::set_own_program(path);
+    if let Some(place) = segment.place
+        && head.options & OPTION_FOLLOW_BENCHMARKS != 0
+        && !package_benchmark::is_asked_by_tool()
+    {
+        return child::hand_on(place);
+    }
     let flag = if segment.place.is_some() { FLAG_CHILD } else { 0 };
     let Some(Area { map, plans, header, is_small }) = take_area(head, segment.path, sys::pid(), flag) else {
         return;
@@ -150,6 +159,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
     }
     header.state.store(STATE_ATTACHED, Ordering::Release);
+    package_benchmark::note_command(recorder);
     patch::ask(recorder, false);
 }
 
@@ -211,13 +221,20 @@ pub(crate) fn take_area(head: &FileHeader, path: &CStr, pid: u32, flags: u32) ->
 
 /// What the tables keep, as the command asked for it.
 pub(crate) fn options(head: &'static FileHeader, has_libc_malloc: bool) -> Options {
+    let names = head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES]);
     Options {
         lifetimes: head.options & OPTION_NO_LIFETIMES == 0,
-        only: (head.options & OPTION_NAMED_WINDOWS != 0)
-            .then(|| head.names.get(..head.names_len as usize).unwrap_or(&head.names[..NAMES_BYTES])),
-        restartable: head.restartable,
+        only: (head.options & OPTION_NAMED_WINDOWS != 0).then_some(names),
+        restartable: first_names(names, head.restartable),
         spacing: if has_libc_malloc { 4 } else { 3 },
     }
+}
+
+/// So many of the names, from the first on.
+fn first_names(names: &[u8], count: u32) -> &[u8] {
+    let ends = names.iter().enumerate().filter(|(_, byte)| **byte == 0).map(|(at, _)| at + 1);
+    let end = (count as usize).checked_sub(1).and_then(|last| ends.into_iter().nth(last));
+    names.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// The operating system, for the tables.

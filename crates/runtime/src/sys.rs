@@ -7,8 +7,8 @@ use core::sync::atomic::AtomicU32;
 
 use crate::x86_64::syscall::{
     CLOSE, FUTEX, GETEUID, GETPID, GETTID, IOCTL, MADVISE, MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, OPENAT,
-    PRCTL, PREAD64, PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK, RT_SIGPROCMASK, TGKILL,
-    call,
+    PIPE2, POLL, PRCTL, PREAD64, PRLIMIT64, PROCESS_VM_READV, PROCESS_VM_WRITEV, READ, READLINK,
+    RT_SIGPROCMASK, TEE, TGKILL, call,
 };
 
 pub(crate) const PAGE: usize = 4096;
@@ -427,4 +427,67 @@ pub(crate) fn address_space_limit() -> Option<u64> {
     // SAFETY: the kernel writes two words to the buffer.
     unsafe { call(PRLIMIT64, [0, RLIMIT_AS, 0, limit.as_mut_ptr() as usize, 0, 0]) };
     (limit[0] != u64::MAX).then_some(limit[0])
+}
+
+/// A pipe of the recorder's own, into which another one's contents can be copied without taking them out. Never inherited by an
+/// exec.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    end: File,
+    start: File,
+}
+
+/// What a look into a pipe showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peek {
+    /// So many bytes lie in it; as many of them as fit were copied.
+    Bytes(usize),
+    /// Nothing, and somebody may write.
+    Empty,
+    /// Nothing, and nothing will come; or it is no pipe.
+    Over,
+}
+
+impl Pipe {
+    pub(crate) fn new() -> Option<Self> {
+        const FLAGS: usize = 0o2_000_000 | 0o4000;
+        let mut ends = [0_i32; 2];
+        // SAFETY: the kernel writes two numbers.
+        let result = unsafe { call(PIPE2, [ends.as_mut_ptr() as usize, FLAGS, 0, 0, 0, 0]) };
+        (!is_error(result)).then_some(Self { end: File(ends[0]), start: File(ends[1]) })
+    }
+
+    /// The descriptors that it is read from and written to.
+    #[cfg(test)]
+    pub(crate) fn ends(&self) -> (i32, i32) {
+        (self.end.number(), self.start.number())
+    }
+
+    /// Looks what lies in the pipe of that number.
+    pub(crate) fn peek(&self, of: i32, buffer: &mut [u8]) -> Peek {
+        const SPLICE_F_NONBLOCK: usize = 2;
+        let start = self.start.number() as usize;
+        // SAFETY: copies from one pipe to the other, which is this value's own.
+        let result = unsafe { call(TEE, [of as usize, start, buffer.len(), SPLICE_F_NONBLOCK, 0, 0]) };
+        match result {
+            EAGAIN | EINTR => Peek::Empty,
+            result if result <= 0 => Peek::Over,
+            _ => Peek::Bytes(self.end.read(buffer)),
+        }
+    }
+}
+
+/// Waits until there is something to read from a descriptor, or nothing will be; for so long at the most.
+pub(crate) fn wait_readable(number: i32, milliseconds: usize) {
+    const POLLIN: u64 = 1;
+    // `struct pollfd`: the descriptor, what is waited for, what came.
+    let mut waited = u64::from(number as u32) | POLLIN << 32;
+    // SAFETY: the kernel reads and writes the eight bytes.
+    unsafe { call(POLL, [(&raw mut waited) as usize, 1, milliseconds, 0, 0, 0]) };
+}
+
+/// Waits.
+pub(crate) fn wait_milliseconds(milliseconds: usize) {
+    // SAFETY: no descriptor is given.
+    unsafe { call(POLL, [0, 0, milliseconds, 0, 0, 0]) };
 }

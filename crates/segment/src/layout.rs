@@ -58,9 +58,21 @@ pub const OPTION_FOLLOW_CHILDREN: u32 = 1 << 3;
 pub const OPTION_FUNCTION_WINDOWS: u32 = 1 << 4;
 /// [`FileHeader::options`]: a benchmark harness's loops open no windows by themselves.
 pub const OPTION_NO_HARNESS: u32 = 1 << 5;
+/// [`FileHeader::options`]: the recorder tells how a process of package-benchmark was called and what it was asked to run.
+pub const OPTION_BENCHMARK_NAMES: u32 = 1 << 6;
+/// [`FileHeader::options`]: of child processes those are recorded that run benchmarks of package-benchmark for its tool. The others
+/// get the recorder, too, and do no more than hand it on.
+pub const OPTION_FOLLOW_BENCHMARKS: u32 = 1 << 7;
 /// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
 /// purpose, so that a test can see that the oracle finds it. 0: none.
 pub const OPTION_MUTATION_SHIFT: u32 = 8;
+
+/// The window of package-benchmark's measurements, as the recorder calls it: which benchmark it is, the command finds out.
+pub const PACKAGE_BENCHMARK: &str = "package-benchmark";
+/// The window around all iterations of a harness that reads its counters at the edges of each.
+pub const PACKAGE_BENCHMARK_LOOP: &str = "package-benchmark (loop)";
+/// The longest command line, and the longest request, that an area keeps, in bytes.
+pub const REQUEST_LIMIT: u32 = 1 << 16;
 
 /// How many bytes of window names a file header can hold.
 pub const NAMES_BYTES: usize = 2048;
@@ -130,6 +142,8 @@ pub const FLAG_CHILD: u32 = 1 << 9;
 /// [`AreaHeader::flags`]: benchmark loops began whose benchmark was not named: their windows have their functions' names, or one
 /// for all.
 pub const FLAG_LOOPS_UNNAMED: u32 = 1 << 10;
+/// [`AreaHeader::flags`]: the process runs benchmarks for package-benchmark's tool, and what it is to run could not be seen.
+pub const FLAG_REQUEST_UNSEEN: u32 = 1 << 11;
 
 /// Page 0 of an area.
 #[repr(C)]
@@ -228,6 +242,15 @@ pub struct AreaHeader {
     pub next_program: AtomicU32,
     /// Its length in bytes.
     pub next_program_len: AtomicU32,
+
+    /// Offset in the string table of the image's command line, each word ended by a NUL, where [`OPTION_BENCHMARK_NAMES`] wants it.
+    pub command: AtomicU32,
+    /// Its length in bytes.
+    pub command_len: AtomicU32,
+    /// Offset in the string table of the request that package-benchmark's tool sent first: JSON.
+    pub request: AtomicU32,
+    /// Its length in bytes.
+    pub request_len: AtomicU32,
 
     /// How many plans the area has room for.
     pub plan_limit: AtomicU32,

@@ -166,6 +166,10 @@ pub struct Area {
     pub foreign_path: Vec<u8>,
     /// The program to which the image went on last, or tried to (exec), as it named it.
     pub next_program: Vec<u8>,
+    /// Its command line, each word ended by a NUL, where that was wanted.
+    pub command: Vec<u8>,
+    /// What package-benchmark's tool asked it for first: JSON.
+    pub request: Vec<u8>,
     /// The windows, in the order in which they were first opened.
     pub windows: Vec<Window>,
     /// The loaded objects, unloaded ones included.

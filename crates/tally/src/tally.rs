@@ -23,8 +23,9 @@ pub struct Options {
     pub lifetimes: bool,
     /// Only these windows exist, each name ended by a NUL, and the run does not start in `process`.
     pub only: Option<&'static [u8]>,
-    /// So many of these, from the first on, can be restarted: a begin while the window is open discards what the entry holds.
-    pub restartable: u32,
+    /// The names of the windows that can be restarted, ended likewise: a begin while such a window is open discards what the entry
+    /// holds.
+    pub restartable: &'static [u8],
     /// Base-two logarithm of the distance at which blocks start: 4 for the C library's `malloc`, else 3.
     pub spacing: u32,
 }

@@ -24,8 +24,8 @@ pub(crate) struct WindowTable {
     index: Index,
     /// The names that exist, each ended by a NUL, if only some do.
     only: Option<&'static [u8]>,
-    /// So many of them, from the first on, can be restarted.
-    restartable: usize,
+    /// The names of those that can be restarted, likewise.
+    restartable: &'static [u8],
     attempts: Attempts,
     /// The innermost open process window, or the automatic one.
     pub(crate) current: AtomicU64,
@@ -39,7 +39,7 @@ impl WindowTable {
         map: &AreaMap,
         os: Os,
         header: &'static AreaHeader,
-        (only, restartable): (Option<&'static [u8]>, u32),
+        (only, restartable): (Option<&'static [u8]>, &'static [u8]),
     ) -> Self {
         let table = Self {
             windows: Table::new(map.windows, os, &header.windows, 1),
@@ -47,7 +47,7 @@ impl WindowTable {
             header,
             index: Index::new(os),
             only,
-            restartable: restartable as usize,
+            restartable,
             attempts: Attempts::new(map.attempts, os, header),
             current: AtomicU64::new(0),
             automatic: AtomicU32::new(0),
@@ -309,13 +309,11 @@ impl WindowTable {
     }
 
     fn exists(&self, name: &[u8]) -> bool {
-        self.only
-            .is_none_or(|names| names.split(|byte| *byte == 0).any(|only| only == name && !only.is_empty()))
+        self.only.is_none_or(|names| has_name(names, name))
     }
 
     fn is_restartable(&self, name: &[u8]) -> bool {
-        let names = self.only.unwrap_or_default().split(|byte| *byte == 0);
-        names.take(self.restartable).any(|restartable| restartable == name)
+        has_name(self.restartable, name)
     }
 
     pub(crate) fn find(&self, kind: u32, name: &[u8]) -> Option<u32> {
@@ -352,6 +350,11 @@ impl WindowTable {
         });
         Some(number)
     }
+}
+
+/// Whether a name is among those, of which each is ended by a NUL.
+fn has_name(names: &[u8], name: &[u8]) -> bool {
+    !name.is_empty() && names.split(|byte| *byte == 0).any(|known| known == name)
 }
 
 fn hash(kind: u32, name: impl Iterator<Item = u8>) -> u64 {

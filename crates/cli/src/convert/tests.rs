@@ -20,6 +20,8 @@ fn area() -> Area {
         allocator_path: b"/lib/libc.so.6".to_vec(),
         foreign_path: Vec::new(),
         next_program: Vec::new(),
+        command: Vec::new(),
+        request: Vec::new(),
         windows: vec![window(read::WindowKind::Process)],
         modules: vec![module(b"/bin/\xffbench", 0x6fff_0000)],
         frames: vec![

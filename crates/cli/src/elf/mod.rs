@@ -12,6 +12,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 use allocator::{Names, allocator, is_asked_for};
 use managed_heap::Runtime;
 
+use crate::harness::package_benchmark::Symbols;
+
 pub(crate) mod allocator;
 pub(crate) mod managed_heap;
 
@@ -74,6 +76,8 @@ pub(crate) struct Elf {
     pub(crate) has_rust_allocator: bool,
     /// How it comes by Google Benchmark, where its symbols tell.
     pub(crate) google_benchmark: Option<Origin>,
+    /// What its symbols tell of Swift's package-benchmark.
+    pub(crate) package_benchmark: Option<Symbols>,
 }
 
 /// Where a function comes from.
@@ -103,6 +107,7 @@ impl Elf {
             managed_heap: None,
             has_rust_allocator: false,
             google_benchmark: None,
+            package_benchmark: None,
         };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
@@ -137,6 +142,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         managed_heap: of_sections().or_else(of_libraries),
         has_rust_allocator: false,
         google_benchmark: None,
+        package_benchmark: None,
     };
     let is_program = matches!(found.linkage, Linkage::Dynamic(_));
     let mut has_runtime = false;
@@ -152,6 +158,9 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         if name == GOOGLE_BENCHMARK_BEGIN.as_bytes() && found.google_benchmark != Some(Origin::Here) {
             let origin = if symbol.is_definition() { Origin::Here } else { Origin::Library };
             found.google_benchmark = Some(origin);
+        }
+        if symbol.is_definition() {
+            found.package_benchmark = found.package_benchmark.max(Symbols::of(name));
         }
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";

@@ -15,7 +15,9 @@ use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::RESTART_LIMIT;
 
 use super::pattern::Pattern;
+use crate::exit::Failure;
 use crate::harness::google_benchmark::Step;
+use crate::harness::package_benchmark::Part;
 
 /// What an entry of a function does to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +36,8 @@ pub(crate) enum Role {
     Harness,
     /// It tells of a benchmark's loop, whatever its window is called.
     Loop(Step),
+    /// It is of package-benchmark's measurements.
+    Benchmark(Part),
 }
 
 /// A function, or several, at whose entry something is done.
@@ -162,6 +166,8 @@ pub(crate) struct Definitions {
     pub(crate) restarts: Vec<String>,
     /// The functions that tell of loops have to be there.
     pub(crate) needs_loops: bool,
+    /// A benchmark of package-benchmark has to run.
+    pub(crate) needs_benchmarks: bool,
 }
 
 impl Definitions {
@@ -234,10 +240,23 @@ impl Definitions {
         Ok(())
     }
 
+    /// Whether there is room for the window of package-benchmark's measurements, which can be restarted as well.
+    pub(crate) fn check_room(&self) -> Result<(), Failure> {
+        if !self.has_benchmarks() || self.restarts.len() < RESTART_LIMIT as usize {
+            return Ok(());
+        }
+        Err(Failure::recorder(format!(
+            "--window-restart: {} windows and that of package-benchmark's, and {RESTART_LIMIT} is the most\n\
+             record the others in another run, with --harness none",
+            self.restarts.len()
+        )))
+    }
+
     /// How a window is defined, in phrases: what matters for comparing it with another build's. Its name is as profiles have it.
     pub(crate) fn phrases(&self, window: &str) -> BTreeSet<String> {
         let is_it = |name: &str| escape_path(name.as_bytes()) == window;
-        let of_window = self.edges.iter().filter(|edge| is_it(&edge.window));
+        let is_known = |edge: &&Edge| !matches!(edge.role, Role::Benchmark(_));
+        let of_window = self.edges.iter().filter(is_known).filter(|edge| is_it(&edge.window));
         let mut phrases: BTreeSet<String> =
             of_window.map(|edge| format!("{} {}", edge.role, escape_path(edge.text.as_bytes()))).collect();
         if self.restarts.iter().any(|name| is_it(name)) {
@@ -255,6 +274,11 @@ impl Definitions {
         }
     }
 
+    /// Whether package-benchmark's measurements are windows. One of these can be restarted, too.
+    pub(crate) fn has_benchmarks(&self) -> bool {
+        self.edges.iter().any(|edge| matches!(edge.role, Role::Benchmark(_)))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.edges.is_empty()
     }
@@ -264,6 +288,7 @@ impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Loop(step) => return step.fmt(formatter),
+            Self::Benchmark(part) => return part.fmt(formatter),
             Self::Begin => "begin",
             Self::End => "end",
             Self::Resume => "resume",

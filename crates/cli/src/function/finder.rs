@@ -21,6 +21,7 @@ use super::plan::{by_turns, new_plan};
 use super::refusal::Refusal;
 use super::remark;
 use crate::harness::google_benchmark::misses_copy;
+use crate::harness::package_benchmark::{Part, without_forwarders};
 use crate::message::{quote, quote_bytes};
 
 /// Code: addresses (SVMA) from and to.
@@ -144,7 +145,9 @@ impl Finder {
     /// Reads modules ahead of need.
     pub(crate) fn read_ahead(&mut self, paths: &[PathBuf]) {
         let is_whole = self.needs_lines();
-        for path in paths {
+        let is_of_program = |edge: &Edge| matches!(edge.role, Role::Benchmark(_));
+        let most = if self.definitions.edges.iter().all(is_of_program) { 1 } else { paths.len() };
+        for path in paths.iter().take(most) {
             self.known(path, is_whole);
         }
     }
@@ -189,6 +192,10 @@ impl Finder {
             }
             // What was inlined everywhere is named by debug information alone, which takes long to read: in the program.
             let is_program = number == 0;
+            // It is linked into the program, and the libraries are large.
+            if !is_program && matches!(edge.role, Role::Benchmark(_)) {
+                continue;
+            }
             if !is_program && self.is_meant_of_program((area, index), &edge, path) {
                 continue;
             }
@@ -209,7 +216,7 @@ impl Finder {
             }
             self.places.insert((area, index), path.to_owned());
             chosen.remarks.iter().for_each(|remark| self.problem(index, remark.clone()));
-            if edge.role == Role::Harness {
+            if matches!(edge.role, Role::Harness | Role::Benchmark(Part::Own)) {
                 let key = (edge.window.clone(), path.as_os_str().as_bytes().to_vec());
                 self.harness.entry(key).or_default().extend(chosen.ranges);
                 continue;
@@ -292,7 +299,7 @@ impl Finder {
     fn choose(&mut self, edge: &Edge, index: usize, path: &Path, is_program: bool) -> Chosen {
         let known = self.known(path, matches!(edge.pattern, Pattern::Line(..)));
         let mut found = edge.pattern.find(&known.list.functions);
-        let is_in = matches!(edge.role, Role::In | Role::Harness);
+        let is_in = matches!(edge.role, Role::In | Role::Harness | Role::Benchmark(Part::Own));
         let step = match edge.role {
             Role::Loop(step) => Some(step),
             _ => None,
@@ -302,6 +309,9 @@ impl Finder {
         if (needs_inlined || is_unclear) && !known.is_whole {
             *known = Known::read(path, true);
             found = edge.pattern.find(&known.list.functions);
+        }
+        if matches!(edge.role, Role::Benchmark(Part::Begin | Part::End)) {
+            without_forwarders(&mut found, &known.list.functions);
         }
         if found.is_empty() {
             return Chosen::default();
@@ -380,13 +390,13 @@ impl Finder {
     /// What an entry does for an edge.
     fn action(&self, index: usize) -> Option<u32> {
         let kind = match self.definitions.edges.get(index)?.role {
-            Role::Begin => ACTION_BEGIN,
-            Role::End => ACTION_END,
+            Role::Begin | Role::Benchmark(Part::Begin) => ACTION_BEGIN,
+            Role::End | Role::Benchmark(Part::End) => ACTION_END,
             Role::Resume => ACTION_RESUME,
             Role::Pause => ACTION_PAUSE,
             Role::In => ACTION_CALL,
             Role::Loop(step) => step.action(),
-            Role::Harness => return None,
+            Role::Harness | Role::Benchmark(Part::Own) => return None,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)
     }

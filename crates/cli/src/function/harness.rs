@@ -1,12 +1,14 @@
 //! What a window's harness allocated, apart from what is measured.
 //!
 //! Known from the addresses of the frames, after the run: a stack through one of the harness's functions, or through an
-//! inlined copy, is its own. The rows go to a window beside ([`Window::of_harness`]), so that no sum has them.
+//! inlined copy, is its own. Those of package-benchmark are its own in whatever window. The rows go to a window beside ([`Window::of_harness`]), so that no sum has them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use heaptally_profile::model::{FrameKind, Location, Profile, WindowId, WindowKind};
 use heaptally_profile::path_text::escape_path;
+
+use heaptally_segment::layout::PACKAGE_BENCHMARK;
 
 use super::finder::{Finder, Ranges};
 
@@ -30,7 +32,8 @@ pub(crate) fn put_apart(profile: &mut Profile, finder: &Finder) {
         let mut rows = std::mem::take(&mut profile.rows);
         for row in rows.iter_mut().filter(|row| is_through(row.stack)) {
             let Some(window) = profile.windows.get(row.window) else { continue };
-            if window.name != name || matches!(window.kind, WindowKind::Automatic | WindowKind::Harness) {
+            let is_it = window.name == name || name == PACKAGE_BENCHMARK;
+            if !is_it || matches!(window.kind, WindowKind::Automatic | WindowKind::Harness) {
                 continue;
             }
             let of_harness = window.of_harness();

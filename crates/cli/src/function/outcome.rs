@@ -12,6 +12,7 @@ use super::definition::Role;
 use super::finder::Finder;
 use crate::exit::Failure;
 use crate::harness::google_benchmark::{self, Step};
+use crate::harness::package_benchmark::{self, Part};
 use crate::message::{quote, quote_bytes};
 
 /// What is to be said.
@@ -37,8 +38,8 @@ struct Use {
     libraries: BTreeSet<String>,
 }
 
-/// Looks at what the recorders did with the plans.
-pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
+/// Looks at what the recorders did with the plans. `has_benchmark`: the window of a benchmark of package-benchmark opened.
+pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot, has_benchmark: bool) -> Outcome {
     let edges = &finder.definitions().edges;
     let mut uses: Vec<Use> = edges.iter().map(|_| Use::default()).collect();
     let plans = snapshot.areas.iter().flat_map(|area| area.plans.iter().map(move |plan| (area, plan)));
@@ -62,9 +63,10 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot) -> Outcome {
     let late: u64 = snapshot.areas.iter().map(|area| u64::from(area.plans_late)).sum();
     let mut outcome = Outcome::default();
     let mut failures: Vec<String> = Vec::new();
-    outcome.failure = loops(finder, &uses, &mut outcome.warnings);
+    outcome.failure = loops(finder, &uses, &mut outcome.warnings)
+        .or_else(|| benchmarks(finder, &uses, has_benchmark, &mut outcome.warnings));
     for ((edge, found), used) in edges.iter().zip(&finder.found).zip(&uses) {
-        if matches!(edge.role, Role::Loop(_)) {
+        if matches!(edge.role, Role::Loop(_) | Role::Benchmark(_)) {
             continue;
         }
         let mut problems: Vec<String> = found.problems.clone();
@@ -179,6 +181,56 @@ fn loops(finder: &Finder, uses: &[Use], warnings: &mut Vec<String>) -> Option<Fa
         }
     }
     failure
+}
+
+/// What is to be said of the closures between which package-benchmark measures. The failure: it was asked for, and no benchmark
+/// is a window.
+fn benchmarks(
+    finder: &Finder,
+    uses: &[Use],
+    has_benchmark: bool,
+    warnings: &mut Vec<String>,
+) -> Option<Failure> {
+    let definitions = finder.definitions();
+    if !definitions.has_benchmarks() {
+        return None;
+    }
+    let mut problems = Vec::new();
+    let (mut is_begin_there, mut is_patched) = (false, false);
+    for ((edge, found), used) in definitions.edges.iter().zip(&finder.found).zip(uses) {
+        let Role::Benchmark(part) = edge.role else { continue };
+        if part == Part::Own {
+            continue;
+        }
+        if part == Part::Begin {
+            (is_begin_there, is_patched) = (found.functions > 0, used.applied > 0);
+        }
+        let lack = match part {
+            Part::End if used.applied == 0 && is_patched => "; a benchmark's window is not closed",
+            _ => "",
+        };
+        if !lack.is_empty() && found.functions == 0 {
+            problems.push(format!("package-benchmark: there is no {}{lack}", quote(&edge.text)));
+        }
+        let all = found.problems.iter().chain(used.problems.keys());
+        problems.extend(all.map(|problem| format!("package-benchmark: {problem}{lack}")));
+    }
+    if has_benchmark || !definitions.needs_benchmarks {
+        warnings.append(&mut problems);
+        return None;
+    }
+    problems.insert(0, "no benchmark of package-benchmark became a window".to_owned());
+    problems.push(match (is_begin_there, is_patched) {
+        (_, true) => "no benchmark ran: see which the program has (`swift package benchmark list`), and what --filter says".to_owned(),
+        (true, false) => "record on a system that lets code be changed, or name a function by --window-in".to_owned(),
+        (false, _) => format!(
+            "no program that was recorded has its closures ({}): package-benchmark is not linked in, the file is stripped, or it is \
+             another version than 1.0 or later\n{}",
+            definitions.edges.iter().find(|edge| edge.role == Role::Benchmark(Part::Begin)).map_or("", |edge| &edge.text),
+            package_benchmark::ADVICE
+        ),
+    });
+    Some(Failure::recorder(problems.join("\n")))
 }
 
 /// Whether a name was meant for a regular expression: it has marks that no name has there.

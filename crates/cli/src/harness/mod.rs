@@ -4,6 +4,7 @@
 //! |---|---|
 //! | Google Benchmark, a shared library | the recorder stands in for its functions, with nothing to do here |
 //! | Google Benchmark, linked in | the same functions' entries are patched ([`google_benchmark`]) |
+//! | package-benchmark of Swift | two closures' entries are patched ([`package_benchmark`]); windows get their names after the run ([`benchmark_name`]) |
 //! | criterion, divan, libtest | a process for each benchmark or test, with a window at functions of the harness ([`by_id`]) |
 
 use clap::ValueEnum;
@@ -11,11 +12,13 @@ use clap::ValueEnum;
 use crate::program::Program;
 use crate::recording::Recording;
 
+pub(crate) mod benchmark_name;
 pub(crate) mod by_id;
 mod criterion;
 mod divan;
 pub(crate) mod google_benchmark;
 mod libtest;
+pub(crate) mod package_benchmark;
 
 /// `--harness`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -27,6 +30,8 @@ pub(crate) enum Choice {
     None,
     /// The functions of Google Benchmark are looked for in all that is loaded, and have to be there
     GoogleBenchmark,
+    /// Swift's package-benchmark has to be there, in the program or in the ones that it starts
+    PackageBenchmark,
 }
 
 /// The recording with what its harness needs; `program` gets what the user should know of it.
@@ -34,19 +39,45 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
     let mut recording = recording.clone();
     // Else nothing but windows at functions is recorded.
     let is_any_wanted = recording.functions.is_empty() || !recording.windows.is_empty();
+    recording.names_benchmarks = match recording.harness {
+        Choice::PackageBenchmark => true,
+        Choice::Auto | Choice::GoogleBenchmark => is_any_wanted,
+        Choice::None => false,
+    };
     match recording.harness {
         Choice::GoogleBenchmark => {
             recording.functions.add_pauses(&google_benchmark::edges());
             recording.functions.needs_loops = true;
         }
-        Choice::Auto if is_any_wanted => match google_benchmark::linkage(program) {
-            google_benchmark::Linkage::Patchable => {
-                recording.functions.add_pauses(&google_benchmark::edges())
+        Choice::PackageBenchmark => {
+            recording.functions.needs_benchmarks = true;
+            add_package_benchmark(&mut recording, package_benchmark::linkage(program));
+        }
+        Choice::Auto if is_any_wanted => {
+            match google_benchmark::linkage(program) {
+                google_benchmark::Linkage::Patchable => {
+                    recording.functions.add_pauses(&google_benchmark::edges())
+                }
+                google_benchmark::Linkage::Nameless => program.warnings.extend(google_benchmark::nameless()),
+                google_benchmark::Linkage::Absent => {}
             }
-            google_benchmark::Linkage::Nameless => program.warnings.extend(google_benchmark::nameless()),
-            google_benchmark::Linkage::Absent => {}
-        },
+            let linkage = package_benchmark::linkage(program);
+            let is_there = linkage == package_benchmark::Linkage::Patchable;
+            if is_there || package_benchmark::is_tool(&recording.program) {
+                add_package_benchmark(&mut recording, linkage);
+            }
+            program.warnings.extend(package_benchmark::warning(linkage));
+        }
         Choice::Auto | Choice::None => {}
     }
     recording
+}
+
+/// Its measurements become windows. A program that has it not may start others that do.
+fn add_package_benchmark(recording: &mut Recording, linkage: package_benchmark::Linkage) {
+    recording.functions.add_pauses(&package_benchmark::edges());
+    if linkage == package_benchmark::Linkage::Absent && !recording.follow_children {
+        recording.follow_children = true;
+        recording.follows_benchmarks_only = true;
+    }
 }

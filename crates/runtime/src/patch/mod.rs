@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
     ACTION_BEGIN, ACTION_CALL, ACTION_END, ACTION_KIND_SHIFT, ACTION_PAUSE, ACTION_RESUME, ACTION_TURN,
-    CodeRange, FileHeader, OPTION_FUNCTION_WINDOWS, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED, PLAN_DIFFERS,
-    PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS, PLAN_THREADS, Plan,
-    RANGE_LIMIT,
+    CodeRange, FileHeader, OPTION_FUNCTION_WINDOWS, PACKAGE_BENCHMARK, PLAN_APPLIED, PLAN_CODE, PLAN_DAMAGED,
+    PLAN_DIFFERS, PLAN_FIXUPS, PLAN_LIMIT, PLAN_NO_ROOM, PLAN_ORIGINAL, PLAN_PROTECTED, PLAN_STEPS,
+    PLAN_THREADS, Plan, RANGE_LIMIT,
 };
 use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
@@ -22,6 +22,7 @@ use crate::child;
 use crate::event::{Caller, called, decided};
 use crate::google_benchmark::Step;
 use crate::local::{RECORDING, local};
+use crate::package_benchmark;
 use crate::recorder::{Recorder, recorder};
 use crate::sys;
 use crate::x86_64::trampoline;
@@ -248,6 +249,9 @@ fn write_module(recorder: &Recorder, module: u32, ids: core::ops::Range<u32>, is
         let plan = plans.at(id);
         let island = block.address(id - ids.start);
         let is_written = write_jump(plan.at.wrapping_add(found.bias), island, &plan.original);
+        if is_written && plan.actions.iter().any(|action| begins_benchmark(*action)) {
+            package_benchmark::set_edges_patched();
+        }
         tell(id, if is_written { PLAN_APPLIED } else { PLAN_PROTECTED });
     }
 }
@@ -396,6 +400,12 @@ fn enter(recorder: &'static Recorder, plan: &Plan, call: Call) {
         }
     }
     local.leave(idle);
+}
+
+/// Whether an action opens the window of package-benchmark's measurements.
+fn begins_benchmark(action: u32) -> bool {
+    let is_its = |head| name(head, action & ((1 << ACTION_KIND_SHIFT) - 1)) == PACKAGE_BENCHMARK.as_bytes();
+    action >> ACTION_KIND_SHIFT == ACTION_BEGIN && child::head().is_some_and(is_its)
 }
 
 /// The name at an offset.

@@ -8,6 +8,7 @@ use core::arch::asm;
 pub(crate) const READ: usize = 0;
 pub(crate) const OPEN: usize = 2;
 pub(crate) const CLOSE: usize = 3;
+pub(crate) const POLL: usize = 7;
 pub(crate) const MMAP: usize = 9;
 pub(crate) const MPROTECT: usize = 10;
 pub(crate) const MUNMAP: usize = 11;
@@ -25,6 +26,8 @@ pub(crate) const TGKILL: usize = 234;
 pub(crate) const PRLIMIT64: usize = 302;
 pub(crate) const PREAD64: usize = 17;
 pub(crate) const OPENAT: usize = 257;
+pub(crate) const TEE: usize = 276;
+pub(crate) const PIPE2: usize = 293;
 pub(crate) const PROCESS_VM_READV: usize = 310;
 pub(crate) const PROCESS_VM_WRITEV: usize = 311;
 

@@ -12,8 +12,8 @@ use super::source::{AreaSource, Bytes, Source};
 use super::stack::Stacks;
 use super::{Area, Error, Losses, Oracle, Row, State, Window, WindowKind, thread};
 use crate::layout::{
-    self, AreaHeader, EntryPoint, HEADER, PAGE, ROWS, STATE_ATTACHED, STATE_ATTACHING, STATE_REPLACED,
-    STRING_LIMIT, STRINGS, TwinRows, WINDOWS,
+    self, AreaHeader, EntryPoint, HEADER, PAGE, REQUEST_LIMIT, ROWS, STATE_ATTACHED, STATE_ATTACHING,
+    STATE_REPLACED, STRING_LIMIT, STRINGS, TwinRows, WINDOWS,
 };
 
 /// The longest name of a window, in bytes.
@@ -97,6 +97,10 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         let text = strings.get(header.u32(offset), header.u32(len), PATH_LIMIT);
         text.map(Option::unwrap_or_default)
     };
+    let long_text = |offset: usize, len: usize| {
+        let text = strings.get(header.u32(offset), header.u32(len), REQUEST_LIMIT);
+        text.map(Option::unwrap_or_default)
+    };
     let frees_elsewhere = sums.rows.first().map_or(0, |sum| sum.counts.freed);
     Ok(Some(Area {
         state,
@@ -110,6 +114,8 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         )?,
         foreign_path: text(offset_of!(AreaHeader, foreign_path), offset_of!(AreaHeader, foreign_path_len))?,
         next_program: text(offset_of!(AreaHeader, next_program), offset_of!(AreaHeader, next_program_len))?,
+        command: long_text(offset_of!(AreaHeader, command), offset_of!(AreaHeader, command_len))?,
+        request: long_text(offset_of!(AreaHeader, request), offset_of!(AreaHeader, request_len))?,
         windows,
         frames: stacks.into_frames(),
         rows,

@@ -60,10 +60,13 @@ impl Tables {
             counters: memory.table(64 * PAGE),
             attempts: memory.table(3 * ATTEMPTS_BYTES),
         };
-        let only = asked_for.map(|names| {
+        let joined = |names: &[Name]| -> &'static [u8] {
             let names: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
-            &*names.leak()
-        });
+            names.leak()
+        };
+        let only = asked_for.map(joined);
+        let restartable =
+            asked_for.and_then(|names| names.get(..restartable as usize)).map_or(&[][..], joined);
         // SAFETY: the mappings are new and zeroed, and live as long as the value that holds the tables.
         let tally =
             unsafe { Tally::new(&map, os(), Options { lifetimes: true, only, restartable, spacing }) };
