@@ -51,7 +51,9 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
         }
         Choice::PackageBenchmark => {
             recording.functions.needs_benchmarks = true;
-            add_package_benchmark(&mut recording, package_benchmark::linkage(program));
+            let is_there = package_benchmark::linkage(program) == package_benchmark::Linkage::Patchable;
+            let is_tool = package_benchmark::is_tool(&recording.program);
+            add_package_benchmark(&mut recording, is_tool || !is_there);
         }
         Choice::Auto if is_any_wanted => {
             match google_benchmark::linkage(program) {
@@ -62,21 +64,22 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
                 google_benchmark::Linkage::Absent => {}
             }
             let linkage = package_benchmark::linkage(program);
-            let is_there = linkage == package_benchmark::Linkage::Patchable;
-            if is_there || package_benchmark::is_tool(&recording.program) {
-                add_package_benchmark(&mut recording, linkage);
+            let is_tool = package_benchmark::is_tool(&recording.program);
+            if is_tool || linkage == package_benchmark::Linkage::Patchable {
+                add_package_benchmark(&mut recording, is_tool);
+            } else {
+                program.warnings.extend(package_benchmark::warning(linkage));
             }
-            program.warnings.extend(package_benchmark::warning(linkage));
         }
         Choice::Auto | Choice::None => {}
     }
     recording
 }
 
-/// Its measurements become windows. A program that has it not may start others that do.
-fn add_package_benchmark(recording: &mut Recording, linkage: package_benchmark::Linkage) {
+/// Its measurements become windows. Its tool has its functions, too, and does not use them: it starts programs that do.
+fn add_package_benchmark(recording: &mut Recording, starts_others: bool) {
     recording.functions.add_pauses(&package_benchmark::edges());
-    if linkage == package_benchmark::Linkage::Absent && !recording.follow_children {
+    if starts_others && !recording.follow_children {
         recording.follow_children = true;
         recording.follows_benchmarks_only = true;
     }
