@@ -155,7 +155,9 @@ int main(int count, char **words) {
     if (!strcmp(words[i], "--output-fd")) out = atoi(words[i + 1]);
   }
   if (in >= 0) return serve(in, out);
+#ifndef NO_HELP
   puts("The input pipe filedescriptor used for communication with host process.");
+#endif
   const char *names[] = {"plain", "explicit"};
   for (int i = 0; i < 2; i++)
     if (!filter || !strcmp(filter, names[i])) run(names[i]);

@@ -39,6 +39,7 @@ mod naming;
 mod option;
 mod oracle;
 mod own_operator;
+mod package_benchmark;
 mod plugin;
 mod process_end;
 mod refusal;

@@ -147,6 +147,22 @@ fn module_map_builds_as_a_clang_module() {
     }
 }
 
+/// The package for Swift refers to the header where it is; Swift reads the module map by clang's parser.
+#[test]
+fn module_map_of_the_swift_package_finds_the_header() {
+    let scratch = Scratch::new("swift");
+    let package = root().join("bindings/swift/Sources/CHeaptally/module.modulemap");
+    let text = "@import CHeaptally;\nint main(void) { heaptally_window_begin(\"w\"); heaptally_window_end(\"w\"); return 0; }\n";
+    let source = scratch.0.join("import.m");
+    fs::write(&source, text).unwrap();
+    for compiler in compilers().into_iter().filter(|name| *name == "clang") {
+        let mut command = Command::new(compiler);
+        command.arg("-fmodules").arg(format!("-fmodules-cache-path={}", scratch.0.join("cache").display()));
+        command.arg(format!("-fmodule-map-file={}", package.display())).args(WARNINGS);
+        succeed(command.arg("-fsyntax-only").arg(&source));
+    }
+}
+
 /// The symbols of an object file of the header's user that other files could see.
 #[test]
 fn header_defines_nothing_that_other_files_see() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LONGEST_LINES: usize = 600;
 /// Names that say nothing about what a file holds.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "misc", "imp"];
-const ENDINGS: [&str; 9] = ["rs", "toml", "md", "c", "cpp", "h", "modulemap", "txt", "yml"];
+const ENDINGS: [&str; 10] = ["rs", "toml", "md", "c", "cpp", "h", "modulemap", "swift", "txt", "yml"];
 
 /// Programs as their authors gave them, and files as other tools write them.
 const GIVEN: [&str; 2] = ["integration-tests/cases", "crates/profile/tests/fixture"];
