@@ -130,8 +130,7 @@ pub(crate) fn note_command(recorder: &Recorder) {
 
 /// Keeps the tool's first request, where one comes. Not inside of an allocation.
 pub(crate) fn note_request(recorder: &Recorder) {
-    let is_known = EDGES.load(Ordering::Acquire) | COUNTERS.load(Ordering::Acquire) != 0;
-    if !is_known || !are_names_wanted() {
+    if !are_names_wanted() {
         return;
     }
     let Some(Some(input)) = with_command(input_of) else { return };
@@ -148,8 +147,10 @@ pub(crate) fn note_request(recorder: &Recorder) {
     }
 }
 
+/// Whether this program has benchmarks, as far as that is known, and the command wants their names.
 fn are_names_wanted() -> bool {
-    child::head().is_some_and(|head| head.options & OPTION_BENCHMARK_NAMES != 0)
+    let is_known = EDGES.load(Ordering::Acquire) | COUNTERS.load(Ordering::Acquire) != 0;
+    is_known && child::head().is_some_and(|head| head.options & OPTION_BENCHMARK_NAMES != 0)
 }
 
 /// Copies text to the segment, unless it is longer than what is read there.

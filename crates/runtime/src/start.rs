@@ -159,8 +159,8 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         header.flags.fetch_or(FLAG_FORK_SAFE, Ordering::Relaxed);
     }
     header.state.store(STATE_ATTACHED, Ordering::Release);
-    package_benchmark::note_command(recorder);
     patch::ask(recorder, false);
+    package_benchmark::note_command(recorder);
 }
 
 /// Maps and opens the file's first pages; `None`: it is not there, or it is not such a file.

@@ -59,7 +59,7 @@ fn check(report: &Report, name: &str, kind: &str) {
 
 #[test]
 fn benchmarks_that_are_run_by_hand() {
-    for closure in ["ySbc", "yyc"] {
+    for closure in ["ySbcf", "yycf"] {
         let Some(scratch) = stand_in(closure) else { return };
         for name in ["plain", "explicit"] {
             let outcome = run(&scratch, &[], &["./probe", "--filter", name, "--quiet", "true"]);
@@ -67,7 +67,7 @@ fn benchmarks_that_are_run_by_hand() {
             assert_eq!(outcome.report().warnings(), [""; 0]);
         }
     }
-    let Some(scratch) = stand_in("ySbc") else { return };
+    let Some(scratch) = stand_in("ySbcf") else { return };
     // Nothing says which of the two it is.
     let outcome = run(&scratch, &[], &["./probe"]);
     let window = outcome.report().window("package-benchmark");
@@ -83,7 +83,7 @@ fn benchmarks_that_are_run_by_hand() {
 
 #[test]
 fn benchmarks_that_were_asked_for_by_name() {
-    let Some(scratch) = stand_in("ySbc") else { return };
+    let Some(scratch) = stand_in("ySbcf") else { return };
     let words = ["./probe", "--filter", "plain"];
     let outcome = run(&scratch, &["--window", "plain"], &words);
     check(outcome.report(), "plain", "plain");
@@ -102,7 +102,7 @@ const EXPLICIT: &str = r#"{"run":{"benchmark":{"configuration":{"thresholds":{"n
 /// besides is left alone, and counted.
 #[test]
 fn benchmarks_that_the_tool_runs() {
-    let Some(scratch) = stand_in("ySbc") else { return };
+    let Some(scratch) = stand_in("ySbcf") else { return };
     let demanded = ["--harness", "package-benchmark"];
     for (how, not_recorded) in [("tool", 2), ("package", 3)] {
         let outcome = run(&scratch, &demanded, &["./tool", how, "./probe", TAGGED, EXPLICIT]);
@@ -133,7 +133,7 @@ fn benchmarks_that_the_tool_runs() {
 /// A process that the tool started and then forgot: it waits, and then goes on as it would.
 #[test]
 fn a_request_that_does_not_come_is_said() {
-    let Some(scratch) = stand_in("ySbc") else { return };
+    let Some(scratch) = stand_in("ySbcf") else { return };
     let request = format!("({{ sleep 12; printf '\\014\\0\\0\\0\\0\\0\\0\\0{}'; }})", r#"{"run":true}"#);
     let script = format!("{request} | (exec ./probe --input-fd 0 --output-fd 1 >/dev/null; exit 0)");
     let options = ["--follow-children", "--harness", "package-benchmark"];
@@ -145,7 +145,7 @@ fn a_request_that_does_not_come_is_said() {
 
 #[test]
 fn what_cannot_be_found_is_said() {
-    let Some(scratch) = stand_in("ySbc") else { return };
+    let Some(scratch) = stand_in("ySbcf") else { return };
     let outcome = run(&scratch, &[], &["./stripped", "--filter", "plain"]);
     let said = "package-benchmark is linked in, and its functions have no names in the file (stripped)";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
