@@ -266,10 +266,8 @@ mod tests {
 
     fn write(to: &sys::Pipe, bytes: &[u8]) {
         // SAFETY: the bytes are readable.
-        assert_eq!(
-            unsafe { libc::write(to.ends().1, bytes.as_ptr().cast(), bytes.len()) },
-            bytes.len() as isize
-        );
+        let written = unsafe { libc::write(to.ends().1, bytes.as_ptr().cast(), bytes.len()) };
+        assert_eq!(written, bytes.len() as isize);
     }
 
     /// The length and the request come by two writes, and both stay for the program to read.
