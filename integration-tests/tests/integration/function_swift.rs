@@ -187,3 +187,42 @@ fn one_async_function_of_two_callers() {
     let counts = both("S18_same_step_two_callers", "w", &options, "makeBox");
     assert!(counts.is_none_or(|counts| counts == [15, 15]), "{counts:?}");
 }
+
+/// Beneath an async function, also where it was suspended and what it called goes on without it on the stack: as many boxes as
+/// in its own window, and as many entries as calls.
+#[test]
+fn beneath_async_functions() {
+    let options = [
+        "--window-in",
+        "here=$s25S18_same_step_two_callers8fromHereyS2iYaF",
+        "--window-in",
+        "there=$s25S18_same_step_two_callers9fromThereyS2iYaF",
+    ];
+    let Some(outcome) = record("S18_same_step_two_callers", &[], &options) else { return };
+    let boxes = |name: &str| through(outcome.report().window(name), "makeBox", allocations);
+    assert_eq!((boxes("here"), boxes("there")), (6, 9), "{}", outcome.report().window("there").text());
+    assert_eq!(outcome.report().losses_text(), "");
+
+    let options = ["--window-in", "chain=$s9S09_async5chainyS2iYaF"];
+    let Some(outcome) = record("S09_async", &[], &options) else { return };
+    let window = outcome.report().window("chain");
+    assert_eq!((window.entries, through(window, "makeBox", allocations)), (1, 20), "{}", window.text());
+
+    let functions = [
+        ("throwing", "8throwingyS2iYaF", 8),
+        ("continuation", "12continuationyS2iYaF", 8),
+        ("stream", "6streamyS2iYaF", 8),
+        ("existential", "11existentialySiSayAA6Source_pG_SitYaF", 16),
+        ("actors", "6actorsyS2iYaF", 16),
+    ];
+    for program in ["S17_async_shapes", "S17_async_shapes-fp", "S17_async_shapes-static"] {
+        let windows = functions.map(|(name, function, _)| format!("{name}=$s16S17_async_shapes{function}"));
+        let options: Vec<&str> = windows.iter().flat_map(|window| ["--window-in", window]).collect();
+        let Some(outcome) = record(program, &[], &options) else { return };
+        for (name, _, boxes) in functions {
+            let window = outcome.report().window(name);
+            assert_eq!(window.entries, 1, "{program}: {name}");
+            assert_eq!(through(window, "makeBox", allocations), boxes, "{program}: {}", window.text());
+        }
+    }
+}

@@ -16,7 +16,7 @@ use super::definition::{Definitions, Edge, Role};
 use super::entry::Moved;
 use super::module::Module;
 use super::near::nearest;
-use super::pattern::{Pattern, has_last_part};
+use super::pattern::{Pattern, async_parts, has_last_part, is_async_part};
 use super::plan::{by_turns, new_plan};
 use super::refusal::Refusal;
 use super::remark;
@@ -328,6 +328,8 @@ impl Finder {
             );
             return Chosen { is_unclear: true, ..Chosen::default() };
         }
+        // What is beneath an async function of Swift is beneath the parts in which it goes on, too; it is entered once.
+        let parts = if is_in { async_parts(&functions, &known.list.functions) } else { Vec::new() };
         if known.module.is_none() {
             known.module = Module::of_list(path, known.list.clone()).ok();
         }
@@ -335,12 +337,17 @@ impl Finder {
             self.problem(index, format!("the code of {} cannot be read", quote(path)));
             return Chosen::default();
         };
+        let is_entered = |function: &&ListedFunction| !is_in || !is_async_part(function, &functions);
+        let entered = functions.iter().filter(is_entered);
         let entries: Vec<(String, Result<Moved, Refusal>)> =
-            functions.iter().map(|function| (function.name.clone(), module.entry(function))).collect();
+            entered.map(|function| (function.name.clone(), module.entry(function))).collect();
         let mut remarks: Vec<String> =
             functions.iter().filter_map(|function| remark::others(edge, function)).collect();
         if edge.role == Role::In {
-            remarks.extend(remark::tail_calls(module, &functions));
+            // An async function is left by tail calls and found among the callers of what it calls.
+            if parts.is_empty() {
+                remarks.extend(remark::tail_calls(module, &functions));
+            }
         }
         for function in functions.iter().filter(|function| function.is_indirect) {
             let chosen = module.implementations(function);
@@ -363,7 +370,7 @@ impl Finder {
         };
         let missed = inlined.clone().filter(is_missed).count();
         let own: Vec<(u64, u64)> = functions.iter().filter_map(|function| function.range).collect();
-        let ranges = own.iter().chain(inlined.clone().flatten()).copied().collect();
+        let ranges = own.iter().chain(&parts).chain(inlined.clone().flatten()).copied().collect();
         if let Some(found) = self.found.get_mut(index) {
             found.functions += entries.len();
             found.inlined += missed;

@@ -160,6 +160,32 @@ pub(crate) fn is_part(function: &ListedFunction) -> bool {
         })
 }
 
+/// The async function of which a name is a part: `…TQ0_` goes on behind a call, `…TY0_` behind a change of executors
+/// (swift/docs/ABI/Mangling.rst).
+fn async_function(system_name: &str) -> Option<&str> {
+    let rest = system_name.strip_prefix("$s").and_then(|_| system_name.strip_suffix('_'))?;
+    let stem = rest.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let is_part = stem.len() < rest.len() && (stem.ends_with("TQ") || stem.ends_with("TY"));
+    if is_part { stem.get(..stem.len() - 2) } else { None }
+}
+
+/// Whether a function is a part of one of `functions`, which are async ones of Swift.
+pub(crate) fn is_async_part(function: &ListedFunction, functions: &[ListedFunction]) -> bool {
+    let mut wholes = function.system_names.iter().filter_map(|name| async_function(name));
+    wholes.any(|whole| functions.iter().any(|other| other.system_names.iter().any(|name| name == whole)))
+}
+
+/// The code of all parts of `functions`, as far as they are async ones of Swift, among all that there are.
+pub(crate) fn async_parts(functions: &[ListedFunction], all: &[ListedFunction]) -> Vec<(u64, u64)> {
+    if !functions.iter().any(|function| function.system_names.iter().any(|name| name.starts_with("$s"))) {
+        return Vec::new();
+    }
+    all.iter()
+        .filter(|function| is_async_part(function, functions))
+        .filter_map(|function| function.range)
+        .collect()
+}
+
 /// What is the same in the names of all instances of a generic function; the name itself where it is none.
 pub(crate) fn instance_of(name: &str) -> &str {
     let plain = without_parameters(name);
@@ -294,5 +320,15 @@ mod tests {
         let parts: Vec<bool> = all().iter().map(is_part).collect();
         assert_eq!(parts.iter().filter(|part| **part).count(), 2);
         assert!(parts[8] && parts[10]);
+    }
+
+    #[test]
+    fn parts_of_async_functions_are_told_by_their_names() {
+        assert_eq!(async_function("$s1a1fyyYaFTQ0_"), Some("$s1a1fyyYaF"));
+        assert_eq!(async_function("$s1a1fyyYaFTY12_"), Some("$s1a1fyyYaF"));
+        assert_eq!(async_function("$s1a4MainV4mainyyYaFZTf4d_nTQ2_"), Some("$s1a4MainV4mainyyYaFZTf4d_n"));
+        for name in ["$s1a1fyyYaF", "$s1a1fyyYaFTQ_", "TQ0_", "", "_", "a_TQ1_"] {
+            assert_eq!(async_function(name), None, "{name}");
+        }
     }
 }
