@@ -226,13 +226,16 @@ fn the_debugger_finds_the_same_callers() {
                     continue;
                 }
                 all += count;
+                // Which part of a function calls the runtime, and with which callers, is chance where another thread has the
+                // task at the time.
                 let function = row.frames.iter().rev().find(|frame| frame.kind != "async" && !frame.inlined);
                 let pair = (plain(function.expect("a function").stable_name()), chain);
-                assert!(
-                    expected.contains(&pair),
-                    "{program}, {}: {pair:?} is none of {expected:#?}",
-                    window.name
-                );
+                let is_known = if pair.0.starts_with("$s") {
+                    expected.contains(&pair)
+                } else {
+                    expected.iter().any(|(_, chain)| chain.ends_with(&pair.1))
+                };
+                assert!(is_known, "{program}, {}: {pair:?} is none of {expected:#?}", window.name);
             }
         }
     }
