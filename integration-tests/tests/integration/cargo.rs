@@ -223,7 +223,9 @@ fn a_baseline_is_saved_and_checked() {
     let limits = Scratch::new();
     let file = limits.path("limits.toml");
     std::fs::write(&file, "[window.\"divan::times::2\"]\nallocs = 11\n").unwrap();
-    let (code, words, output) = call(&["bench", "times::2", "--limits", file.to_str().unwrap()]);
+    let (file, report) = (file.to_str().unwrap(), limits.path("report.txt"));
+    let words = ["bench", "times::2", "--limits", file, "--report", report.to_str().unwrap()];
+    let (code, words, output) = call(&words);
     assert_eq!(code, Some(3), "{words}{output}");
     assert!(output.contains("divan::times::2"), "{output}");
     std::fs::remove_file(target().join(format!("heaptally/{name}.pb.gz"))).unwrap();
