@@ -11,7 +11,7 @@
 //! heaptally-VERSION-x86_64-linux-gnu/
 //!   bin/heaptally                        carries the recorder and the demonstration
 //!   bin/cargo-heaptally                  calls it
-//!   include/heaptally.h, module.modulemap
+//!   include/heaptally.h, heaptally_benchmark.h, module.modulemap
 //!   share/man/man1/heaptally*.1
 //!   share/bash-completion/completions/heaptally, share/zsh/site-functions/_heaptally,
 //!   share/fish/vendor_completions.d/heaptally.fish
@@ -38,12 +38,13 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const USAGE: &str = "usage: cargo xtask dist [--check FILE [--root DIR]]";
 
 /// What is in the archive, by its place in the sources.
-const DOCUMENTS: [(&str, &str); 6] = [
+const DOCUMENTS: [(&str, &str); 7] = [
     ("README.md", "share/doc/heaptally/README.md"),
     ("CHANGELOG.md", "share/doc/heaptally/CHANGELOG.md"),
     ("LICENSE-MIT", "share/doc/heaptally/LICENSE-MIT"),
     ("LICENSE-APACHE", "share/doc/heaptally/LICENSE-APACHE"),
     ("crates/preload/include/heaptally.h", "include/heaptally.h"),
+    ("crates/preload/include/heaptally_benchmark.h", "include/heaptally_benchmark.h"),
     ("crates/preload/include/module.modulemap", "include/module.modulemap"),
 ];
 /// The shells, and where their scripts go.

@@ -1,10 +1,12 @@
 //! The files of profiles that commands read: heaptally's own and those of other tools.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use heaptally_profile::import::{self, Addresses, Imported};
+use heaptally_profile::merge::sum;
 use heaptally_profile::model::Profile;
 use heaptally_profile::path_text::unescape_path;
 use heaptally_symbolize::{Options, Symbolizer, demangle};
@@ -14,6 +16,8 @@ use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 
 use crate::exit::{Failure, UNREADABLE};
+use crate::gungraun;
+use crate::large_stack::on_large_stack;
 use crate::message::quote;
 
 /// More than any file holds that can be read.
@@ -25,6 +29,9 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Reads a profile's file, whichever tool wrote it, and names what it only has addresses of.
 pub(crate) fn read(file: &Path) -> Result<Profile, Failure> {
+    if file.is_dir() {
+        return read_folder(file);
+    }
     let refuse = |why: String| Failure::new(UNREADABLE, format!("cannot read {}: {why}", quote(file)));
     let bytes = read_limited(file)
         .map_err(|error| refuse(format!("{error}\nname a file that `heaptally run` wrote")))?;
@@ -33,7 +40,31 @@ pub(crate) fn read(file: &Path) -> Result<Profile, Failure> {
     if imported.profile.environment.origin.is_none() {
         return Ok(imported.profile);
     }
-    named(imported).map_err(|error| refuse(error.to_string()))
+    let mut profile = named(imported).map_err(|error| refuse(error.to_string()))?;
+    gungraun::name(&mut profile, file);
+    Ok(profile)
+}
+
+/// The benchmarks that gungraun left in a folder, a window each.
+fn read_folder(folder: &Path) -> Result<Profile, Failure> {
+    let refuse = |why: String| Failure::new(UNREADABLE, format!("cannot read {}: {why}", quote(folder)));
+    let files = gungraun::files(folder).map_err(|error| refuse(error.to_string()))?;
+    if files.is_empty() {
+        let next =
+            "name a file, or a folder of gungraun's (target/gungraun) whose benchmarks use its tool DHAT";
+        return Err(refuse(format!("it is a folder without DHAT files of gungraun\n{next}")));
+    }
+    let mut names = BTreeMap::new();
+    for file in &files {
+        if let Some(other) = names.insert(gungraun::benchmark(file), file) {
+            let (file, other) = (quote(file), quote(other));
+            return Err(refuse(format!(
+                "{other} and {file} are of benchmarks of one name\nname the folder of one package"
+            )));
+        }
+    }
+    let profiles = files.iter().map(|file| read(file)).collect::<Result<Vec<Profile>, Failure>>()?;
+    on_large_stack(|| sum(profiles))?.map_err(|error| refuse(error.to_string()))
 }
 
 /// Reads a file no further than it can be of use: not beyond its beginning when that is of no known kind, nor beyond

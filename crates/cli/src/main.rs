@@ -18,6 +18,7 @@ mod exit;
 mod family;
 mod file_role;
 mod function;
+mod gungraun;
 mod harness;
 mod input;
 mod large_stack;

@@ -110,6 +110,7 @@ pub(crate) struct RecordingArgs {
     /// Set-up, tear-down and pauses are outside, and iterations are told (docs/harnesses.md). Google Benchmark is found as a
     /// shared library, and in a program that it is linked into; Swift's package-benchmark in the program, and in those that its tool
     /// starts.
+    /// shared library, and in a program that it is linked into; CodSpeed's library in a program that it is linked into.
     #[arg(long, value_name = "HARNESS", value_enum, default_value_t = Choice::Auto)]
     harness: Choice,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.

@@ -13,6 +13,7 @@ mod armed;
 mod async_chain;
 mod bypass;
 mod child;
+mod codspeed;
 mod elf;
 mod environment;
 mod fork;

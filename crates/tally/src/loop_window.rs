@@ -5,7 +5,7 @@
 
 use core::sync::atomic::Ordering;
 
-use heaptally_segment::layout::{WINDOW_PROCESS, WINDOW_THREAD, Window};
+use heaptally_segment::layout::{WINDOW_NAMED_LATE, WINDOW_PROCESS, WINDOW_THREAD, Window};
 
 use crate::nesting::Open;
 use crate::tally::Tally;
@@ -52,6 +52,17 @@ impl Tally {
         true
     }
 
+    /// A benchmark ends whose window is called `unnamed` until it is named: the number by which it can be; 0: it cannot.
+    pub fn unnamed_end(&self, unnamed: &[u8]) -> u32 {
+        self.windows.end_loop(unnamed);
+        self.windows.set_apart(unnamed).unwrap_or(0)
+    }
+
+    /// Names the benchmark of that number.
+    pub fn name_ended(&self, number: u32, name: &[u8]) {
+        self.windows.name_late(number, name);
+    }
+
     /// It is paused, or goes on. Does not nest.
     pub fn loop_pause(&self, thread: &mut ThreadTally, scope: LoopScope, name: &[u8], is_paused: bool) {
         match scope {
@@ -70,6 +81,38 @@ impl WindowTable {
             self.current.store(nesting.recording().pack(), Ordering::Release);
         }
         Some(self.get(number))
+    }
+
+    /// Takes a window that is not open out of those that are found by their names.
+    fn set_apart(&self, name: &[u8]) -> Option<u32> {
+        let _nesting = self.nesting.lock();
+        let number = self.find(WINDOW_PROCESS, name)?;
+        let window = self.get(number);
+        if window.depth.load(Ordering::Relaxed) != 0 || window.attempts.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        window.kind.store(WINDOW_NAMED_LATE, Ordering::Release);
+        Some(number)
+    }
+
+    /// Names such a window, once.
+    fn name_late(&self, number: u32, name: &[u8]) {
+        let count = self.header.windows.load(Ordering::Acquire);
+        if number == 0 || number >= count || !self.exists(name) {
+            return;
+        }
+        let _nesting = self.nesting.lock();
+        let window = self.get(number);
+        let is_apart = window.kind.load(Ordering::Relaxed) == WINDOW_NAMED_LATE;
+        if !is_apart || window.attempts.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        match self.find_or_make(WINDOW_PROCESS, name) {
+            Some(into) => window.attempts.store(into, Ordering::Release),
+            None => {
+                self.header.lost_windows.fetch_add(1, Ordering::Relaxed);
+            }
+        }
     }
 
     fn end_thread_loop(&self, thread: &mut ThreadTally, name: &[u8]) -> Option<&'static Window> {

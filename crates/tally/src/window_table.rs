@@ -308,7 +308,7 @@ impl WindowTable {
         }
     }
 
-    fn exists(&self, name: &[u8]) -> bool {
+    pub(crate) fn exists(&self, name: &[u8]) -> bool {
         self.only.is_none_or(|names| has_name(names, name))
     }
 

@@ -37,13 +37,24 @@ fn cargo_heaptally(folder: &str, words: &[&str]) -> Command {
 /// The same with a profile of its own; what it printed, and the report.
 #[track_caller]
 fn record(folder: &str, words: &[&str], code: i32) -> (Output, Report) {
+    record_with(folder, words, code, &[])
+}
+
+/// The same with variables.
+#[track_caller]
+pub(crate) fn record_with(
+    folder: &str,
+    words: &[&str],
+    code: i32,
+    variables: &[(&str, &str)],
+) -> (Output, Report) {
     let scratch = Scratch::new();
     let file = scratch.path("p.pb.gz");
     let (words, rest) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
     let words: Vec<&str> =
         words.iter().copied().chain(["-o", file.to_str().expect("a path of text"), "--locked"]).collect();
     let mut command = cargo_heaptally(folder, &words);
-    let output = command.args(rest).output().expect("it starts");
+    let output = command.args(rest).envs(variables.iter().copied()).output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{words:?}:\n{errors}");
     let report = Command::new(heaptally()).args(["report", "--json"]).arg(&file).output().expect("it starts");
@@ -52,13 +63,13 @@ fn record(folder: &str, words: &[&str], code: i32) -> (Output, Report) {
 }
 
 /// Allocations of each window, by its name, and by how many iterations they were.
-fn counts(report: &Report) -> BTreeMap<&str, (u64, u64)> {
+pub(crate) fn counts(report: &Report) -> BTreeMap<&str, (u64, u64)> {
     assert_eq!(report.losses_text(), "");
     assert!(report.sum_mismatches.is_empty());
     report.windows.iter().map(|window| (window.name.as_str(), (window.calls(), window.iterations))).collect()
 }
 
-fn errors(output: &Output) -> String {
+pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

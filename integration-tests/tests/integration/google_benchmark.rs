@@ -250,3 +250,62 @@ fn a_shared_harness_that_calls_itself() {
     assert_eq!([window.entries, window.iterations, window.counts.allocations], [8, 160, 960]);
     assert!(!outcome.stderr.contains(said), "{}", outcome.stderr);
 }
+
+/// Where nothing else is left of the harness, its loops tell by themselves.
+#[test]
+fn loops_of_the_header() {
+    if !tool::have(&["g++"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let check = |options: &[&str]| {
+        let outcome = Run::new(&scratch, ["./program"]).options(options.iter().copied()).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let report = outcome.report();
+        for (name, expected) in [
+            ("plain", [1, 20, 120]),
+            ("pausing", [1, 20, 120]),
+            ("named/2", [1, 20, 40]),
+            ("named/5", [1, 20, 100]),
+            ("left_early", [1, 4, 24]),
+            ("threaded", [4, 80, 480]),
+        ] {
+            let window = report.window(name);
+            assert_eq!([window.entries, window.iterations, window.counts.allocations], expected, "{name}");
+            assert_eq!(window.counts.bytes, expected[2] * 64, "{}", window.text());
+            assert!(!window.unfinished);
+        }
+        assert_eq!(report.windows.len(), 7, "and what came before");
+        assert_eq!((report.losses_text(), report.warnings()), (String::new(), Vec::new()));
+    };
+    let flags = ["-O2", "-Wall", "-Wextra", "-Werror"];
+    for build in [&["-flto", "-s"][..], &["-std=c++11"], &["-O0"]] {
+        program::build(&scratch, "benchmark_loop.cpp", "program", &[&flags, build].concat());
+        check(&[]);
+    }
+    if Path::new("/usr/include/benchmark/benchmark.h").is_file() {
+        let link = ["-DREAL", "-flto", "-s", "-lbenchmark"];
+        program::build(&scratch, "benchmark_loop.cpp", "program", &[&flags[..], &link].concat());
+        check(&["--harness", "none"]);
+    } else {
+        tool::skip("libbenchmark-dev missing");
+    }
+}
+
+/// The functions are exported for that alone, and so are found in a stripped program.
+#[test]
+fn functions_that_the_build_keeps() {
+    if !tool::have(&["g++"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let export = "-Wl,--export-dynamic-symbol=_ZN9benchmark5State*,--export-dynamic-symbol=_ZNK9benchmark13BenchmarkName*";
+    linked_in(&scratch, "program", &["-s", export]);
+    let outcome = Run::new(&scratch, ["./program"]).run();
+    for (name, expected) in
+        [("pausing", [1, 20, 120]), ("pausing/threads:8", [8, 160, 960]), ("given_up", [1, 4, 24])]
+    {
+        let window = outcome.report().window(name);
+        assert_eq!([window.entries, window.iterations, window.counts.allocations], expected, "{name}");
+    }
+}

@@ -11,6 +11,7 @@ mod cases_e;
 mod cases_r;
 mod child;
 mod child_program;
+mod codspeed;
 mod consumer;
 mod diff;
 mod diff_form;

@@ -16,6 +16,7 @@ use super::debug_setting::{DebugSetting, debug_setting};
 use super::environment::{Compiler, Place};
 use super::setting::Settings;
 use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::harness::codspeed;
 use crate::message;
 
 /// What is to be built and run.
@@ -110,6 +111,9 @@ pub(crate) fn build(task: Task, arguments: &CargoArgs, metadata: &Metadata) -> R
         }
         let script = scripts.get(&artifact.package_id);
         let mut place = Place::of(package, script, path.as_std_path(), &compiler, &runner);
+        if task == Task::Bench {
+            place.set_unless_given(codspeed::WORKSPACE, root);
+        }
         if task == Task::Run {
             // As `cargo run` does: the folder is the user's.
             place.folder = None;

@@ -83,6 +83,13 @@ impl Place {
         self.variables.push((name.into(), value.as_ref().to_owned()));
     }
 
+    /// Sets a variable that Cargo does not, where this command's environment has none.
+    pub(crate) fn set_unless_given(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        if env::var_os(name).is_none() {
+            self.set(name, value);
+        }
+    }
+
     fn describe(&mut self, package: &Package) {
         if let Some(cargo) = env::var_os("CARGO") {
             self.set("CARGO", cargo);

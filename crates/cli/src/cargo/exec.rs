@@ -13,7 +13,7 @@ use heaptally_profile::pprof;
 
 use super::record::without_hash;
 use crate::exit::{Failure, NOT_EXECUTABLE, UNREADABLE};
-use crate::harness::by_id::{Found, look};
+use crate::harness::by_id::{Found, Kind, Scope, look};
 use crate::large_stack::on_large_stack;
 use crate::message::{self, quote};
 use crate::output::{Content, Output};
@@ -46,7 +46,10 @@ pub(crate) fn exec(
     let label = without_hash(file);
     let id = found.harness.and_then(|harness| harness.id_of(arguments));
     let mut wanted: Recording = recording.recording(words);
+    // Where it runs all, the recorder may be told each one's name.
+    let is_told = |scope: &&Scope| id.is_none() && matches!(scope.kind, Kind::Bracketed(..));
     let scope = found.scopes.first().filter(|_| !recording.has_functions() && !found.opens_windows);
+    let scope = scope.filter(|scope| !is_told(scope));
     if let Some(scope) = scope {
         let window = id.clone().unwrap_or_else(|| label.to_string_lossy().into_owned());
         wanted.functions = scope.definitions(&window);

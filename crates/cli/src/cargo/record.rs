@@ -180,8 +180,7 @@ fn subjects<'p>(wanted: &Wanted<'_>, programs: &'p [Program]) -> Result<Vec<Subj
 
 /// The benchmarks or tests of a program that are chosen.
 fn ids(wanted: &Wanted<'_>, program: &Program, harness: &dyn Harness) -> Result<Vec<String>, Failure> {
-    let list = |chosen: &[OsString]| -> Result<Vec<String>, Failure> {
-        let call = harness.list(chosen);
+    let run = |call: &Call| {
         let words = words(&program.place, program.path.as_os_str().to_owned(), &call.arguments);
         let (first, rest) = words.split_first().ok_or_else(|| Failure::new(UNREADABLE, "no program"))?;
         let mut command = Command::new(first);
@@ -190,12 +189,20 @@ fn ids(wanted: &Wanted<'_>, program: &Program, harness: &dyn Harness) -> Result<
         if let Some(folder) = &program.place.folder {
             command.current_dir(folder);
         }
-        let output = command.output().map_err(|error| {
+        command.output().map_err(|error| {
             Failure::new(
                 UNREADABLE,
                 format!("cannot start {}: {error}\nsee whether it runs by itself", quote(first)),
             )
-        })?;
+        })
+    };
+    let list = |chosen: &[OsString]| -> Result<Vec<String>, Failure> {
+        let mut output = run(&harness.list(chosen))?;
+        if !output.status.success()
+            && let Some(call) = harness.list_otherwise(chosen)
+        {
+            output = run(&call)?;
+        }
         if !output.status.success() {
             let _closed = std::io::stderr().write_all(&output.stderr);
             let code = output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(UNREADABLE);
@@ -393,7 +400,7 @@ fn show(output: Option<Arc<File>>) {
 }
 
 /// The name of Cargo's target: its file's without the hash.
-pub(super) fn without_hash(name: &OsStr) -> &OsStr {
+pub(crate) fn without_hash(name: &OsStr) -> &OsStr {
     const DIGITS: usize = 16;
     let bytes = name.as_bytes();
     let Some(at) = bytes.len().checked_sub(DIGITS + 1) else { return name };

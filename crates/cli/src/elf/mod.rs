@@ -18,6 +18,7 @@ pub(crate) mod allocator;
 pub(crate) mod managed_heap;
 
 /// `benchmark::State::StartKeepRunning()`: what has it is, or uses, Google Benchmark.
+const CODSPEED_BEGIN: &[u8] = crate::harness::codspeed::BEGIN.as_bytes();
 pub(crate) const GOOGLE_BENCHMARK_BEGIN: &str = "_ZN9benchmark5State16StartKeepRunningEv";
 
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
@@ -78,6 +79,8 @@ pub(crate) struct Elf {
     pub(crate) google_benchmark: Option<Origin>,
     /// What its symbols tell of Swift's package-benchmark.
     pub(crate) package_benchmark: Option<Symbols>,
+    /// CodSpeed's library is linked in.
+    pub(crate) has_codspeed: bool,
 }
 
 /// Where a function comes from.
@@ -108,6 +111,7 @@ impl Elf {
             has_rust_allocator: false,
             google_benchmark: None,
             package_benchmark: None,
+            has_codspeed: false,
         };
         // Class, byte order and machine.
         let machine = head.get(18..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes);
@@ -143,6 +147,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         has_rust_allocator: false,
         google_benchmark: None,
         package_benchmark: None,
+        has_codspeed: false,
     };
     let is_program = matches!(found.linkage, Linkage::Dynamic(_));
     let mut has_runtime = false;
@@ -162,6 +167,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         if symbol.is_definition() {
             found.package_benchmark = found.package_benchmark.max(Symbols::of(name));
         }
+        found.has_codspeed |= name == CODSPEED_BEGIN && symbol.is_definition();
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";
         if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {

@@ -16,8 +16,8 @@ use heaptally_segment::layout::RESTART_LIMIT;
 
 use super::pattern::Pattern;
 use crate::exit::Failure;
-use crate::harness::google_benchmark::Step;
 use crate::harness::package_benchmark::Part;
+use crate::harness::{codspeed, google_benchmark::Step};
 
 /// What an entry of a function does to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ pub(crate) enum Role {
     Loop(Step),
     /// It is of package-benchmark's measurements.
     Benchmark(Part),
+    /// It tells of a benchmark that CodSpeed's library brackets, likewise.
+    Bracket(codspeed::Step),
 }
 
 /// A function, or several, at whose entry something is done.
@@ -168,6 +170,8 @@ pub(crate) struct Definitions {
     pub(crate) needs_loops: bool,
     /// A benchmark of package-benchmark has to run.
     pub(crate) needs_benchmarks: bool,
+    /// So do those of CodSpeed's library.
+    pub(crate) needs_brackets: bool,
 }
 
 impl Definitions {
@@ -289,6 +293,7 @@ impl fmt::Display for Role {
         formatter.write_str(match self {
             Self::Loop(step) => return step.fmt(formatter),
             Self::Benchmark(part) => return part.fmt(formatter),
+            Self::Bracket(step) => return step.fmt(formatter),
             Self::Begin => "begin",
             Self::End => "end",
             Self::Resume => "resume",

@@ -76,6 +76,16 @@ pub(crate) struct Moved {
     pub(crate) steps: Vec<Step>,
 }
 
+impl Moved {
+    /// In place of the function, behind what calls the recorder: it returns true.
+    pub(crate) fn answering_yes(self) -> Self {
+        // mov eax, 1; ret
+        let code = vec![0xb8, 1, 0, 0, 0, 0xc3];
+        let steps = vec![Step { at: 0, pushed: 0, original: self.at }];
+        Self { code, fixups: Vec::new(), steps, ..self }
+    }
+}
+
 /// Moves the first instructions of the function in a range.
 pub(crate) fn move_entry(code: &Code, (start, end): (u64, u64)) -> Result<Moved, Refusal> {
     let bytes = code.from(start);

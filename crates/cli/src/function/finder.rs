@@ -20,6 +20,7 @@ use super::pattern::{Pattern, async_parts, has_last_part, is_async_part};
 use super::plan::{by_turns, new_plan};
 use super::refusal::Refusal;
 use super::remark;
+use crate::harness::codspeed;
 use crate::harness::google_benchmark::misses_copy;
 use crate::harness::package_benchmark::{Part, without_forwarders};
 use crate::message::{quote, quote_bytes};
@@ -246,7 +247,8 @@ impl Finder {
                         let entry = at_entry.entry(moved.at).or_insert_with(|| (moved, function, Vec::new()));
                         entry.2.push(index);
                     }
-                    Err(Refusal::OnlyInlined) if matches!(edge.role, Role::In | Role::Loop(_)) => {}
+                    Err(Refusal::OnlyInlined)
+                        if matches!(edge.role, Role::In | Role::Loop(_) | Role::Bracket(_)) => {}
                     Err(why) => self.refused(index, &function, why),
                 }
             }
@@ -258,6 +260,13 @@ impl Finder {
             let actions = edges.iter().filter_map(|index| self.action(*index));
             let actions: Vec<u32> = actions.filter(|action| known.insert(*action)).collect();
             let actions = by_turns(actions);
+            let is_asked = |index: &usize| {
+                self.definitions
+                    .edges
+                    .get(*index)
+                    .is_some_and(|edge| edge.role == Role::Bracket(codspeed::Step::Ask))
+            };
+            let moved = if edges.iter().any(is_asked) { moved.answering_yes() } else { moved };
             let plan = new_plan(number, &moved, actions);
             if !plan.fits() {
                 for index in edges {
@@ -404,6 +413,7 @@ impl Finder {
             Role::In => ACTION_CALL,
             Role::Loop(step) => step.action(),
             Role::Harness | Role::Benchmark(Part::Own) => return None,
+            Role::Bracket(step) => step.action()?,
         };
         Some(kind << ACTION_KIND_SHIFT | self.names.get(index)?)
     }

@@ -6,11 +6,12 @@ use heaptally_profile::model::INCOMPLETE;
 use heaptally_segment::layout::{
     PLAN_APPLIED, PLAN_DAMAGED, PLAN_DIFFERS, PLAN_NO_ROOM, PLAN_PROTECTED, PLAN_THREADS,
 };
-use heaptally_segment::read::Snapshot;
+use heaptally_segment::read::{Snapshot, Window};
 
 use super::definition::Role;
 use super::finder::Finder;
 use crate::exit::Failure;
+use crate::harness::codspeed;
 use crate::harness::google_benchmark::{self, Step};
 use crate::harness::package_benchmark::{self, Part};
 use crate::message::{quote, quote_bytes};
@@ -65,8 +66,10 @@ pub(crate) fn outcome(finder: &Finder, snapshot: &Snapshot, has_benchmark: bool)
     let mut failures: Vec<String> = Vec::new();
     outcome.failure = loops(finder, &uses, &mut outcome.warnings)
         .or_else(|| benchmarks(finder, &uses, has_benchmark, &mut outcome.warnings));
+    let failure = brackets(finder, &uses, snapshot, &mut outcome.warnings);
+    outcome.failure = outcome.failure.or(failure);
     for ((edge, found), used) in edges.iter().zip(&finder.found).zip(&uses) {
-        if matches!(edge.role, Role::Loop(_) | Role::Benchmark(_)) {
+        if matches!(edge.role, Role::Loop(_) | Role::Benchmark(_) | Role::Bracket(_)) {
             continue;
         }
         let mut problems: Vec<String> = found.problems.clone();
@@ -231,6 +234,45 @@ fn benchmarks(
         ),
     });
     Some(Failure::recorder(problems.join("\n")))
+}
+
+/// The same of the functions of CodSpeed's library.
+fn brackets(
+    finder: &Finder,
+    uses: &[Use],
+    snapshot: &Snapshot,
+    warnings: &mut Vec<String>,
+) -> Option<Failure> {
+    let definitions = finder.definitions();
+    let mut failure = None;
+    let mut is_begun = false;
+    for ((edge, found), used) in definitions.edges.iter().zip(&finder.found).zip(uses) {
+        let Role::Bracket(step) = edge.role else { continue };
+        is_begun |= step == codspeed::Step::Begin && used.hits > 0;
+        let lack = if used.applied == 0 { format!("; {}", step.lack()) } else { String::new() };
+        let problems = found.problems.iter().chain(used.problems.keys());
+        let mut problems: Vec<String> =
+            problems.map(|problem| format!("CodSpeed: {problem}{lack}")).collect();
+        if step == codspeed::Step::Begin && definitions.needs_brackets && used.hits == 0 {
+            problems.insert(0, "no benchmark of CodSpeed's library was run".to_owned());
+            problems.push(match used.applied {
+                0 => format!(
+                    "no function that was loaded is {}: its library is not there, or its file is stripped",
+                    quote(&edge.text)
+                ),
+                _ => format!("{} was never called", quote(&edge.text)),
+            });
+            problems.push(codspeed::ADVICE.to_owned());
+            failure = Some(Failure::recorder(problems.join("\n")));
+        } else {
+            warnings.append(&mut problems);
+        }
+    }
+    let is_unnamed = |window: &Window| window.name == codspeed::WINDOW.as_bytes() && window.entries > 0;
+    if is_begun && snapshot.areas.iter().flat_map(|area| &area.windows).any(is_unnamed) {
+        warnings.push(format!("window {}: {}", quote(codspeed::WINDOW), codspeed::UNNAMED));
+    }
+    failure
 }
 
 /// Whether a name was meant for a regular expression: it has marks that no name has there.

@@ -13,7 +13,7 @@ use heaptally_symbolize::{FunctionList, list_named};
 use memmap2::Mmap;
 use regex::bytes::Regex;
 
-use super::{criterion, divan, libtest};
+use super::{codspeed, criterion, divan, libtest};
 use crate::function::definition::{Definitions, Edge, Role};
 use crate::function::pattern::Pattern;
 
@@ -31,7 +31,12 @@ pub(crate) trait Harness: Sync {
     /// The call that lists what is chosen by the user's words, those behind `--`.
     fn list(&self, chosen: &[OsString]) -> Call;
 
-    /// What it listed. `is_bench`: benchmarks are asked for, where it has tests, too.
+    /// The call that lists the same where that one fails: what older versions know.
+    fn list_otherwise(&self, _chosen: &[OsString]) -> Option<Call> {
+        None
+    }
+
+    /// What it listed, in either way. `is_bench`: benchmarks are asked for, where it has tests, too.
     fn ids(&self, listed: &str, is_bench: bool) -> Vec<String>;
 
     /// The call that runs one benchmark or test a few times, with what the user chose by.
@@ -50,7 +55,8 @@ pub(crate) trait Harness: Sync {
 }
 
 /// All that are known. What libtest runs may hold words of the others, and none of these holds it.
-const HARNESSES: &[&dyn Harness] = &[&libtest::Libtest, &criterion::Criterion, &divan::Divan];
+const HARNESSES: &[&dyn Harness] =
+    &[&libtest::Libtest, &codspeed::Codspeed, &criterion::Criterion, &divan::Divan];
 
 /// Words and variables of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +89,8 @@ pub(crate) struct Scope {
 pub(crate) enum Kind {
     /// The harness enters one before it and one behind it; where both are one, by turns.
     Between(&'static str, &'static str),
+    /// The same, where the harness enters them only if it believes to be measured: it is told that it is.
+    Bracketed(&'static str, &'static str),
     /// The harness calls it beneath one.
     Beneath(&'static str),
 }
@@ -90,7 +98,9 @@ pub(crate) enum Kind {
 impl Scope {
     fn functions(self) -> Vec<(Role, &'static str)> {
         match self.kind {
-            Kind::Between(begin, end) => vec![(Role::Begin, begin), (Role::End, end)],
+            Kind::Between(begin, end) | Kind::Bracketed(begin, end) => {
+                vec![(Role::Begin, begin), (Role::End, end)]
+            }
             Kind::Beneath(function) => vec![(Role::In, function)],
         }
     }
@@ -105,6 +115,9 @@ impl Scope {
         };
         let edges: Vec<Edge> = self.functions().into_iter().filter_map(edge).collect();
         definitions.add(&edges);
+        if matches!(self.kind, Kind::Bracketed(..)) {
+            definitions.add_pauses(&codspeed::asked());
+        }
         definitions
     }
 
@@ -166,7 +179,8 @@ mod tests {
             assert!(!harness.scopes().is_empty(), "{}", harness.name());
             for scope in harness.scopes() {
                 let edges = scope.definitions("w").edges;
-                assert_eq!(edges.len(), scope.functions().len(), "{scope:?}");
+                let asked = usize::from(matches!(scope.kind, Kind::Bracketed(..)));
+                assert_eq!(edges.len(), scope.functions().len() + asked, "{scope:?}");
             }
         }
     }
@@ -178,6 +192,10 @@ mod tests {
         assert_eq!(libtest::Libtest.ids(libtest, true), ["c"]);
         assert_eq!(criterion::Criterion.ids("a/b: 1: benchmark\nnoise\n", true), ["a/b: 1"]);
         assert_eq!(divan::Divan.ids("bench::a::1: benchmark\n", true), ["bench::a::1"]);
+        let tree = "Timer precision: 20 ns\nbench\n├─ ignored      (ignored)\n├─ plain\n├─ times\n│  ├─ 1 a\n│  ╰─ 2\n\
+                    noise\n╰─ m\n   ╰─ f\n      ╰─ u32\n\nother\n╰─ x  \n\n";
+        let ids = ["bench::plain", "bench::times::1 a", "bench::times::2", "bench::m::f::u32", "other::x"];
+        assert_eq!(divan::Divan.ids(tree, true), ids);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! `--test` runs one iteration of a benchmark. Around it the harness calls `Measurement::start` and `end`, which are
 //! functions of another crate than the benchmark's and so stay calls, unless the program is optimised when it is linked.
-//! `Bencher`'s methods are never inlined.
+//! `Bencher`'s methods are never inlined. The copy behind CodSpeed's compatibility crate, for a build without `--cfg codspeed`, has
+//! the same functions in a crate of another name.
 
 use std::ffi::OsString;
 
@@ -40,15 +41,17 @@ impl Harness for Criterion {
         &[
             Scope {
                 kind: Kind::Between(
-                    r"^<.+ as criterion::measurement::Measurement>::start$",
-                    r"^<.+ as criterion::measurement::Measurement>::end$",
+                    r"^<.+ as (codspeed_criterion_compat_walltime|criterion)::measurement::Measurement>::start$",
+                    r"^<.+ as (codspeed_criterion_compat_walltime|criterion)::measurement::Measurement>::end$",
                 ),
                 remark: None,
             },
             Scope {
-                kind: Kind::Beneath(
-                    r"^<?criterion::bencher::(Async)?Bencher<.*>::iter(_custom|_batched(_ref)?)?(::<.*>)?$",
-                ),
+                kind: Kind::Beneath(concat!(
+                    r"^<?(criterion::bencher::(Async)?Bencher<.*>::iter",
+                    r"|codspeed_criterion_compat_walltime::bencher::(Async)?Bencher<.*>::__codspeed_root_frame__iter)",
+                    r"(_custom|_batched(_ref)?)?(::<.*>)?$"
+                )),
                 remark: Some(
                     "all that runs beneath criterion's Bencher::iter and its like, also the set-up of iter_batched",
                 ),

@@ -26,7 +26,8 @@ const HELP: &[u8] = b"[--benchmark_list_tests=";
 const NAME: &str = "_ZNK9benchmark13BenchmarkName3strB5cxx11Ev";
 
 /// What is to be done where its functions cannot be seen.
-pub(crate) const ADVICE: &str = "name the function of a benchmark instead: --window-in BM_name";
+pub(crate) const ADVICE: &str = "write its loops with heaptally_benchmark.h, or have the build keep the functions \
+                                 (docs/harnesses.md, both), or name the function of a benchmark instead: --window-in BM_name";
 
 /// What a function tells of a benchmark's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

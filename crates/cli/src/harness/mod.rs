@@ -5,6 +5,7 @@
 //! | Google Benchmark, a shared library | the recorder stands in for its functions, with nothing to do here |
 //! | Google Benchmark, linked in | the same functions' entries are patched ([`google_benchmark`]) |
 //! | package-benchmark of Swift | two closures' entries are patched ([`package_benchmark`]); windows get their names after the run ([`benchmark_name`]) |
+//! | CodSpeed's library | its functions' entries are patched ([`codspeed`]) |
 //! | criterion, divan, libtest | a process for each benchmark or test, with a window at functions of the harness ([`by_id`]) |
 
 use clap::ValueEnum;
@@ -14,6 +15,7 @@ use crate::recording::Recording;
 
 pub(crate) mod benchmark_name;
 pub(crate) mod by_id;
+pub(crate) mod codspeed;
 mod criterion;
 mod divan;
 pub(crate) mod google_benchmark;
@@ -30,6 +32,8 @@ pub(crate) enum Choice {
     None,
     /// The functions of Google Benchmark are looked for in all that is loaded, and have to be there
     GoogleBenchmark,
+    /// Those of CodSpeed's library likewise
+    Codspeed,
     /// Swift's package-benchmark has to be there, in the program or in the ones that it starts
     PackageBenchmark,
 }
@@ -42,7 +46,7 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
     recording.names_benchmarks = match recording.harness {
         Choice::PackageBenchmark => true,
         Choice::Auto | Choice::GoogleBenchmark => is_any_wanted,
-        Choice::None => false,
+        Choice::Codspeed | Choice::None => false,
     };
     match recording.harness {
         Choice::GoogleBenchmark => {
@@ -61,6 +65,12 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
                     recording.functions.add_pauses(&google_benchmark::edges())
                 }
                 google_benchmark::Linkage::Nameless => program.warnings.extend(google_benchmark::nameless()),
+                google_benchmark::Linkage::Absent
+                    if program.elf.as_ref().is_some_and(|elf| elf.has_codspeed) =>
+                {
+                    recording.functions.add_pauses(&codspeed::edges());
+                    program.warnings.extend(codspeed::isolated(program, recording.follow_children));
+                }
                 google_benchmark::Linkage::Absent => {}
             }
             let linkage = package_benchmark::linkage(program);
@@ -70,6 +80,10 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
             } else {
                 program.warnings.extend(package_benchmark::warning(linkage));
             }
+        }
+        Choice::Codspeed => {
+            recording.functions.add_pauses(&codspeed::edges());
+            recording.functions.needs_brackets = true;
         }
         Choice::Auto | Choice::None => {}
     }

@@ -142,3 +142,37 @@ fn addresses_are_named_from_the_files_that_are_there() {
     assert_eq!(frame["address"].as_u64(), Some(entry + 1), "{frame}");
     assert!(json["images"][0]["warnings"].is_array());
 }
+
+/// Files that gungraun made: of one run (`.out.old`) and of the next one, with the numbers that it printed for them.
+#[test]
+fn benchmarks_of_gungraun_are_windows() {
+    const THREE: &str = "words::group_of_words::split::three";
+    const TEN: &str = "words::group_of_words::split::ten";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/gungraun");
+    let file =
+        |name: &str| folder.join("words/group_of_words/split.three").join(name).to_str().unwrap().to_owned();
+    let numbers = |path: &str| -> Vec<(String, u64, u64)> {
+        let json: Value = serde_json::from_str(&output(&["report", "--json", path])).unwrap();
+        let windows = json["windows"].as_array().unwrap().iter();
+        let number = |window: &Value, name: &str| window["counts"][name].as_u64().unwrap();
+        let name = |window: &Value| window["name"].as_str().unwrap().to_owned();
+        windows.map(|window| (name(window), number(window, "allocations"), number(window, "bytes"))).collect()
+    };
+    let (old, new) = (file("dhat.split.three.out.old"), file("dhat.split.three.out"));
+    assert_eq!(numbers(&old), [(THREE.to_owned(), 4, 108)]);
+    assert_eq!(numbers(&new), [(THREE.to_owned(), 7, 120)]);
+    // All of a folder: those of the last run.
+    let all = numbers(folder.to_str().unwrap());
+    assert_eq!(all, [(TEN.to_owned(), 23, 752), (THREE.to_owned(), 7, 120)]);
+    let text = output(&["diff", &old, &new]);
+    assert!(text.contains(&format!("window \"{THREE}\"   4 → 7 allocs")), "{text}");
+    assert!(text.starts_with('+') && text.contains("src/lib.rs:2"), "{text}");
+
+    let sandbox = Sandbox::new();
+    sandbox.call(["report", "."]).expect(4).says(&["a folder without DHAT files of gungraun"]);
+    for package in ["one", "two"] {
+        fs::create_dir_all(sandbox.work(format!("{package}/b/g/f"))).unwrap();
+        sandbox.write(&format!("{package}/b/g/f/dhat.f.out"), "{}", 0o644);
+    }
+    sandbox.call(["report", "."]).expect(4).says(&["are of benchmarks of one name"]);
+}

@@ -19,6 +19,7 @@ use heaptally_segment::layout::{
 use heaptally_tally::{FunctionRange, Os, Pages, TableMap};
 
 use crate::child;
+use crate::codspeed;
 use crate::event::{Caller, called, decided};
 use crate::google_benchmark::Step;
 use crate::local::{RECORDING, local};
@@ -325,7 +326,9 @@ pub(crate) fn moved(recorder: &Recorder, pc: u64) -> Option<(u64, u64)> {
 ///
 /// Vector registers: where everything is known the recorder calls no function of the C library.
 pub(crate) extern "C" fn on_entry(id: u32, sp: u64, bp: u64, first: usize, second: usize, context: u64) {
-    let call = Call { caller: Caller { sp, bp, context }, first, second };
+    // SAFETY: the trampoline kept it there.
+    let third = unsafe { (sp.wrapping_sub(trampoline::THIRD_BELOW) as *const usize).read() };
+    let call = Call { caller: Caller { sp, bp, context }, first, second, third };
     match recorder().and_then(|recorder| Some((recorder, recorder.plans.get(id)?))) {
         Some((recorder, plan)) if is_known(plan) => enter(recorder, plan, call),
         _ => enter_slow(id, call),
@@ -338,6 +341,7 @@ struct Call {
     caller: Caller,
     first: usize,
     second: usize,
+    third: usize,
 }
 
 /// Whether an entry is one of many: its windows have their numbers, and the thread has its state. Those of benchmark loops,
@@ -392,10 +396,12 @@ fn enter(recorder: &'static Recorder, plan: &Plan, call: Call) {
                     called(recorder, local, window, call.caller);
                 }
             }
-            kind => match Step::of_action(kind) {
+            kind => match (Step::of_action(kind), codspeed::Step::of_action(kind)) {
                 // SAFETY: the command found the function by its name, which has these arguments.
-                Some(step) => unsafe { step.take_patched(recorder, local, call.first, call.second) },
-                None => break,
+                (Some(step), _) => unsafe { step.take_patched(recorder, local, call.first, call.second) },
+                // SAFETY: as above.
+                (None, Some(step)) => unsafe { step.take(recorder, call.third) },
+                (None, None) => break,
             },
         }
     }

@@ -96,6 +96,9 @@ unsafe extern "C" fn keep(call: extern "C" fn(*mut c_void), context: *mut c_void
     );
 }
 
+/// How far below the return address of the patched function the trampoline keeps rdx, the third argument.
+pub(crate) const THIRD_BELOW: u64 = 24 + 32;
+
 /// What an island calls. For an unwinder the function's caller called it: the two words above the return address into
 /// the island are part of its frame.
 #[unsafe(naked)]

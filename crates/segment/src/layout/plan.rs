@@ -67,6 +67,13 @@ pub const ACTION_LOOP_RESUME: u32 = 11;
 /// Its benchmark is given up.
 pub const ACTION_LOOP_SKIP: u32 = 12;
 
+/// A benchmark begins that CodSpeed's library brackets. Of this and the two actions below the window's name comes last.
+pub const ACTION_BRACKET_BEGIN: u32 = 13;
+/// It ends.
+pub const ACTION_BRACKET_END: u32 = 14;
+/// The one that ended is named: the third argument is a C string.
+pub const ACTION_BRACKET_NAME: u32 = 15;
+
 /// [`PlanFixup::kind`]: the distance from the end of the instruction.
 pub const FIXUP_DISTANCE: u32 = 1;
 /// [`PlanFixup::kind`]: the address's lower 32 bits.

@@ -13,6 +13,10 @@ pub const WINDOW_THREAD: u32 = 3;
 /// on, since nobody sees a function's end.
 pub const WINDOW_FUNCTION: u32 = 4;
 
+/// [`Window::kind`]: a process window that is over, and is named afterwards: it counts for the one whose number is in
+/// [`Window::attempts`], behind those before it that do; 0: nobody named it, and it counts for all those of its own name.
+pub const WINDOW_NAMED_LATE: u32 = 5;
+
 /// One window. Valid when `kind` is not 0.
 ///
 /// Two windows of one name and different kinds are two entries.
@@ -60,7 +64,8 @@ pub struct Window {
     pub lost_thread: AtomicU64,
     /// Pauses while it was not open, and resumes while it was not paused.
     pub stray_pauses: AtomicU32,
-    /// Its place in [`ATTEMPTS`](super::ATTEMPTS) plus one; 0: it cannot be restarted.
+    /// Its place in [`ATTEMPTS`](super::ATTEMPTS) plus one; 0: it cannot be restarted. Of a [`WINDOW_NAMED_LATE`] one: the number
+    /// of the window that it counts for.
     pub attempts: AtomicU32,
     /// How many attempts at its entries were discarded.
     pub discarded_entries: AtomicU64,

@@ -13,7 +13,7 @@ use super::stack::Stacks;
 use super::{Area, Error, Losses, Oracle, Row, State, Window, WindowKind, thread};
 use crate::layout::{
     self, AreaHeader, EntryPoint, HEADER, PAGE, REQUEST_LIMIT, ROWS, STATE_ATTACHED, STATE_ATTACHING,
-    STATE_REPLACED, STRING_LIMIT, STRINGS, TwinRows, WINDOWS,
+    STATE_REPLACED, STRING_LIMIT, STRINGS, TwinRows, WINDOW_NAMED_LATE, WINDOWS,
 };
 
 /// The longest name of a window, in bytes.
@@ -61,7 +61,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
     let strings = Strings::new(area, header.u32(offset_of!(AreaHeader, strings)).min(STRING_LIMIT));
     let mut losses = read_losses(header);
 
-    let Windows { windows, numbers: window_numbers, attempts } =
+    let Windows { windows, numbers: window_numbers, attempts, entries_before } =
         read_windows(area, header.u32(offset_of!(AreaHeader, windows)), strings, &mut losses)?;
     let modules = module::read(area, header.u32(offset_of!(AreaHeader, modules)), strings)?;
     let index = ModuleIndex::new(&modules);
@@ -80,7 +80,8 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
     let discarded = attempt::discarded(area, &twinned, &attempts, chunks)?;
     let settled = |row: &RawRow| {
         let sum = sums.rows.get(row.number as usize).copied().unwrap_or_default();
-        row.settled(sum, attempts.get(&row.window), discarded.get(&row.number))
+        let (row, sum) = row.settled(sum, attempts.get(&row.window), discarded.get(&row.number));
+        (row.behind(entries_before.get(&row.window).copied().unwrap_or(0)), sum)
     };
     let rows: Vec<(RawRow, Sum)> = raw_rows.iter().map(settled).collect();
     let rows = join_rows(&rows, &windows, &window_numbers, &mut stacks, &mut losses)?;
@@ -178,6 +179,8 @@ struct Windows {
     numbers: HashMap<u32, usize>,
     /// Of those that can be restarted, by number.
     attempts: HashMap<u32, Attempts>,
+    /// Of those that count for another one, by number: how many entries of that came before theirs.
+    entries_before: HashMap<u32, u64>,
 }
 
 fn read_windows(
@@ -187,8 +190,12 @@ fn read_windows(
     losses: &mut Losses,
 ) -> Result<Windows, Error> {
     let mut entries = Vec::new();
+    let mut late = Vec::new();
     area.for_each::<layout::Window>(WINDOWS, used, |number, entry| {
-        if let Some(kind) = WindowKind::from_number(entry.u32(offset_of!(layout::Window, kind))) {
+        let kind = entry.u32(offset_of!(layout::Window, kind));
+        if kind == WINDOW_NAMED_LATE {
+            late.push((number, entry.slice(0, size_of::<layout::Window>()).to_vec()));
+        } else if let Some(kind) = WindowKind::from_number(kind) {
             entries.push((number, kind, entry.slice(0, size_of::<layout::Window>()).to_vec()));
         }
     })?;
@@ -212,7 +219,50 @@ fn read_windows(
         }
         read.windows.push(window);
     }
+    for (number, bytes) in late {
+        let entry = Bytes::new(&bytes);
+        let into = entry.u32(offset_of!(layout::Window, attempts));
+        let name = entry.u32(offset_of!(layout::Window, name));
+        let name_len = entry.u32(offset_of!(layout::Window, name_len));
+        let Some(name) = strings.get(name, name_len, NAME_LIMIT)? else {
+            losses.damaged += 1;
+            continue;
+        };
+        let part = read_window(entry, name, WindowKind::Process);
+        let of_name = |window: &Window| window.kind == WindowKind::Process && window.name == part.name;
+        let found = match into {
+            0 => read.windows.iter().position(of_name),
+            into => read.numbers.get(&into).copied(),
+        };
+        match found.and_then(|index| Some((index, read.windows.get_mut(index)?))) {
+            Some((index, window)) if window.kind == WindowKind::Process => {
+                read.entries_before.insert(number, window.entries);
+                add_late(window, &part);
+                read.numbers.insert(number, index);
+            }
+            None if into == 0 => {
+                read.numbers.insert(number, read.windows.len());
+                read.windows.push(part);
+            }
+            _ => losses.damaged += 1,
+        }
+    }
     Ok(read)
+}
+
+/// Adds what was named late to the window of that name.
+fn add_late(window: &mut Window, part: &Window) {
+    window.depth = window.depth.saturating_add(part.depth);
+    window.entries = window.entries.saturating_add(part.entries);
+    window.iterations = window.iterations.saturating_add(part.iterations);
+    window.iteration_calls = window.iteration_calls.saturating_add(part.iteration_calls);
+    window.untold_entries = window.untold_entries.saturating_add(part.untold_entries);
+    window.crossed_ends = window.crossed_ends.saturating_add(part.crossed_ends);
+    window.stray_ends = window.stray_ends.saturating_add(part.stray_ends);
+    window.stray_pauses = window.stray_pauses.saturating_add(part.stray_pauses);
+    window.peak_bytes = window.peak_bytes.max(part.peak_bytes);
+    window.recorders = window.recorders.max(part.recorders);
+    window.lost = window.lost.saturating_add(part.lost);
 }
 
 fn read_window(entry: Bytes<'_>, name: Vec<u8>, kind: WindowKind) -> Window {
@@ -261,6 +311,13 @@ impl RawRow {
     fn twinned(&self) -> Option<TwinnedRow> {
         let twins = TwinRows::from_number(self.twins)?;
         Some(TwinnedRow { number: self.number, window: self.window, twins })
+    }
+
+    /// The row, whose window's entries come behind so many of the window that they count for.
+    fn behind(self, entries: u64) -> Self {
+        // 0: there is none.
+        let behind = |number: u64| if number == 0 { 0 } else { number.saturating_add(entries) };
+        Self { first_entry: behind(self.first_entry), last_entry: behind(self.last_entry), ..self }
     }
 
     /// The row and its sum without what was discarded; entries by their numbers instead of attempts by theirs.
@@ -371,8 +428,10 @@ fn new_row(
 
 fn merge_row(row: &mut Row, other: &Row) {
     counter::merge(&mut row.counts, &other.counts);
-    // Both may have occurred in the same entry.
-    row.entries = None;
+    // Where their entries meet, both may have occurred in the same one.
+    let is_behind = row.last_entry.zip(other.first_entry).is_some_and(|(last, first)| last < first);
+    row.entries =
+        row.entries.zip(other.entries).filter(|_| is_behind).map(|(one, two)| one.saturating_add(two));
     row.first_entry = row.first_entry.zip(other.first_entry).map(|(one, two)| one.min(two));
     row.last_entry = row.last_entry.max(other.last_entry);
 }

@@ -70,6 +70,16 @@ pub(super) fn read(
             next = raw.next;
         }
         life.totals.sort_by_key(|(window, _)| *window);
+        life.totals.dedup_by(|(window, from), (kept, into)| {
+            let is_one = window == kept;
+            if is_one {
+                into.allocations = into.allocations.saturating_add(from.allocations);
+                into.bytes = into.bytes.saturating_add(from.bytes);
+                into.freed = into.freed.saturating_add(from.freed);
+                into.freed_bytes = into.freed_bytes.saturating_add(from.freed_bytes);
+            }
+            is_one
+        });
         threads.lives.push(life);
     }
     Ok(threads)
