@@ -11,14 +11,15 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 
 use allocator::{Names, allocator, is_asked_for};
 use managed_heap::Runtime;
-
-use crate::harness::package_benchmark::Symbols;
+use package_benchmark::Symbols;
 
 pub(crate) mod allocator;
 pub(crate) mod managed_heap;
+pub(crate) mod package_benchmark;
 
+/// Where CodSpeed's library begins to measure: what has it has that library linked in.
+pub(crate) const CODSPEED_BEGIN: &str = "instrument_hooks_start_benchmark";
 /// `benchmark::State::StartKeepRunning()`: what has it is, or uses, Google Benchmark.
-const CODSPEED_BEGIN: &[u8] = crate::harness::codspeed::BEGIN.as_bytes();
 pub(crate) const GOOGLE_BENCHMARK_BEGIN: &str = "_ZN9benchmark5State16StartKeepRunningEv";
 
 /// Symbols by which each sanitizer's start is called, and the names of their shared libraries.
@@ -167,7 +168,7 @@ fn examine<'a>(elf: &ElfFile<'a, FileHeader64<Endianness>, &'a ReadCache<File>>)
         if symbol.is_definition() {
             found.package_benchmark = found.package_benchmark.max(Symbols::of(name));
         }
-        found.has_codspeed |= name == CODSPEED_BEGIN && symbol.is_definition();
+        found.has_codspeed |= name == CODSPEED_BEGIN.as_bytes() && symbol.is_definition();
         let is_exported = is_dynamic && symbol.is_definition();
         found.defines_malloc |= is_exported && name == b"malloc";
         if symbol.is_definition() && name.starts_with(b"_Zn") && is_new(name) {

@@ -15,14 +15,14 @@ use heaptally_segment::layout::{ACTION_BRACKET_BEGIN, ACTION_BRACKET_END, ACTION
 
 use super::by_id::{Call, Harness, Kind, Scope};
 use crate::doctor::image::{Image, has_text};
+use crate::elf::CODSPEED_BEGIN;
 use crate::function::definition::{Edge, Role};
 use crate::function::pattern::Pattern;
 use crate::program::Program;
 
 /// The window of what is not named, as the recorder calls it; here it stands for all of them.
 pub(crate) const WINDOW: &str = "codspeed";
-/// The function at which a benchmark begins.
-pub(crate) const BEGIN: &str = "instrument_hooks_start_benchmark";
+/// The function at which a benchmark ends; it begins at [`CODSPEED_BEGIN`].
 const END: &str = "instrument_hooks_stop_benchmark";
 /// What is to be done where none was run.
 pub(crate) const ADVICE: &str = "its benchmarks are run in the program itself with CODSPEED_PROCESS_ISOLATION=0, and in child \
@@ -93,7 +93,7 @@ pub(crate) fn asked() -> Option<Edge> {
 /// The library's functions.
 pub(crate) fn edges() -> Vec<Edge> {
     let of_benchmarks = [
-        edge(Step::Begin, BEGIN),
+        edge(Step::Begin, CODSPEED_BEGIN),
         edge(Step::End, END),
         // The first is the older one, which calls the other.
         edge(Step::Name, "instrument_hooks_(set_)?executed_benchmark"),

@@ -18,6 +18,7 @@ use heaptally_segment::layout::PACKAGE_BENCHMARK;
 use heaptally_symbolize::{ListedFunction, list_named};
 
 use crate::doctor::image::{Image, has_text};
+use crate::elf::package_benchmark::{FORWARDER, Symbols};
 use crate::function::definition::{Edge, Role};
 use crate::function::pattern::Pattern;
 use crate::program::Program;
@@ -43,12 +44,6 @@ impl fmt::Display for Part {
     }
 }
 
-/// `Benchmark.BenchmarkExecutor`, as all its functions begin.
-const EXECUTOR: &[u8] = b"$s9Benchmark0A8ExecutorV";
-/// Its function `run(_: Benchmark) -> [BenchmarkResult]`.
-const RUN: &[u8] = b"$s9Benchmark0A8ExecutorV3runySayAA0A6ResultVGA2ACF";
-/// What such a closure is called by in which captured values are handed over, where that is a function of its own.
-const FORWARDER: &str = "TA";
 /// In the text of its help, since 1.0.
 const HELP: &[u8] = b"pipe filedescriptor used for communication with host process";
 /// How its tool is told of programs.
@@ -88,30 +83,6 @@ pub(crate) fn edges() -> Vec<Edge> {
         Some(Edge { window, role: Role::Benchmark(*part), pattern, text })
     };
     FUNCTIONS.iter().filter_map(edge).collect()
-}
-
-/// What the symbols of a file tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Symbols {
-    /// It has the harness, and not the closures.
-    Others,
-    /// It has them.
-    Edges,
-}
-
-impl Symbols {
-    /// What the name of a function tells.
-    pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        if !name.starts_with(EXECUTOR) {
-            return None;
-        }
-        let closure = name.strip_prefix(RUN).unwrap_or_default();
-        let closure = closure.strip_prefix(b"ySbcfU0_").or_else(|| closure.strip_prefix(b"yycfU0_"));
-        match closure.is_some_and(|rest| rest.is_empty() || rest == FORWARDER.as_bytes()) {
-            true => Some(Self::Edges),
-            false => Some(Self::Others),
-        }
-    }
 }
 
 /// Of functions that are edges: what hands the captured values over is none where the closure is a function, too.
