@@ -1,5 +1,5 @@
 /* A program with functions as CodSpeed's library has them, which believes not to be measured. -DPLUGIN: the same as a library that
- * -DLOADER's program loads. */
+ * -DLOADER's program loads. -DCOPY: with functions of a harness that the library measures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,12 @@ HOOK unsigned char instrument_hooks_executed_benchmark(struct hooks *hooks, int 
     return instrument_hooks_set_executed_benchmark(hooks, pid, uri);
 }
 
+#ifdef COPY
+/* A copy of Google Benchmark, as CodSpeed has one, that it measures. */
+HOOK void _ZN9benchmark5State16StartKeepRunningEv(long *state) { state[0]++; }
+HOOK void _ZN9benchmark5State17FinishKeepRunningEv(long *state) { state[1]++; }
+#endif
+
 HOOK void allocate(int count) {
     for (int i = 0; i < count; i++) {
         void *block = malloc(64);
@@ -51,8 +57,16 @@ static void benchmark(const char *uri, int count, _Bool is_old) {
         printf("Checked: %s\n", uri ? uri : "");
         return;
     }
+#ifdef COPY
+    static long state[64];
+    printf("%s\n", "Codspeed mode: ");
+    _ZN9benchmark5State16StartKeepRunningEv(state);
+#endif
     instrument_hooks_start_benchmark(&hooks);
     measured(count);
+#ifdef COPY
+    _ZN9benchmark5State17FinishKeepRunningEv(state);
+#endif
     instrument_hooks_stop_benchmark(&hooks);
     outside(5);
     if (uri && is_old)

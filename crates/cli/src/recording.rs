@@ -503,7 +503,8 @@ fn options(recording: &Recording) -> u32 {
     if !recording.functions.is_empty() {
         options |= OPTION_FUNCTION_WINDOWS;
     }
-    if recording.harness == Choice::None {
+    // The functions of Google Benchmark that can be stood in for are those of a shared library.
+    if matches!(recording.harness, Choice::None | Choice::Codspeed) {
         options |= OPTION_NO_HARNESS;
     }
     // For heaptally's own tests: see the recorder's feature `oracle`.

@@ -116,6 +116,13 @@ fn criterion_0_5_as_it_is() {
     stock_criterion("0-5");
 }
 
+/// Its list has another form, and it knows no whole names.
+#[test]
+#[ignore = "builds another criterion: half a minute"]
+fn criterion_0_4_as_it_is() {
+    stock_criterion("0-4");
+}
+
 #[test]
 #[ignore = "builds another criterion: half a minute"]
 fn criterion_0_6_as_it_is() {

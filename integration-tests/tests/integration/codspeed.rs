@@ -63,6 +63,10 @@ fn a_window_has_the_name_that_comes_at_its_end() {
     );
     assert!(!text(&outcome).contains("Checked"), "it was told that it is measured");
 
+    // What the harness itself tells is left alone where the library measures it.
+    program(&scratch, "copy", &["-DCOPY"]);
+    check(&Run::new(&scratch, ["./copy"]).run());
+
     let outcome = Run::new(&scratch, ["./program"]).options(["--harness", "none"]).run();
     assert_eq!(outcome.report().windows.len(), 1);
     assert!(text(&outcome).contains("Checked: a.c::one"), "it is left alone");

@@ -106,14 +106,16 @@ fn seccomp() -> Finding {
 /// Variables that the loader heeds.
 fn environment() -> Vec<Finding> {
     let value = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let preload = match value("LD_PRELOAD").as_deref() {
-        None => Finding::ok("ld_preload", "LD_PRELOAD is not set"),
-        Some(list) if let Some((library, sanitizer)) = preloaded_sanitizer(list) => Finding::problem(
+    let list = value("LD_PRELOAD");
+    let sanitizer = list.as_deref().and_then(preloaded_sanitizer);
+    let preload = match (list.as_deref(), sanitizer) {
+        (None, _) => Finding::ok("ld_preload", "LD_PRELOAD is not set"),
+        (Some(_), Some((library, sanitizer))) => Finding::problem(
             "ld_preload",
             format!("LD_PRELOAD names {}, the library of {sanitizer}, which must come first", quote(library)),
             "take it out of LD_PRELOAD",
         ),
-        Some(list) => Finding::note(
+        (Some(list), None) => Finding::note(
             "ld_preload",
             format!("LD_PRELOAD is {}: the recorder is put before it", quote(list)),
         )

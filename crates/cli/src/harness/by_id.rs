@@ -191,6 +191,7 @@ mod tests {
         assert_eq!(libtest::Libtest.ids(libtest, false), ["a::b"]);
         assert_eq!(libtest::Libtest.ids(libtest, true), ["c"]);
         assert_eq!(criterion::Criterion.ids("a/b: 1: benchmark\nnoise\n", true), ["a/b: 1"]);
+        assert_eq!(criterion::Criterion.ids("a b: bench\n\n", true), ["a b"]);
         assert_eq!(divan::Divan.ids("bench::a::1: benchmark\n", true), ["bench::a::1"]);
         let tree = "Timer precision: 20 ns\nbench\n├─ ignored      (ignored)\n├─ plain\n├─ times\n│  ├─ 1 a\n│  ╰─ 2\n\
                     noise\n╰─ m\n   ╰─ f\n      ╰─ u32\n\nother\n╰─ x  \n\n";

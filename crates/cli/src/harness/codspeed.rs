@@ -101,6 +101,13 @@ pub(crate) fn edges() -> Vec<Edge> {
     asked().into_iter().chain(of_benchmarks.into_iter().flatten()).collect()
 }
 
+/// Whether a program is one of CodSpeed's copy of Google Benchmark that measures by the library: the copy runs each benchmark once
+/// to warm up before it names it, and its builds for wall time do not call the library.
+pub(crate) fn measures_copy(program: &Program) -> bool {
+    let Ok(image) = Image::open(&program.image) else { return false };
+    image.elf().is_some_and(|elf| has_text(&elf, b"Codspeed mode: ") && !has_text(&elf, b"walltime\0"))
+}
+
 /// What is to be said of a program whose benchmarks will be run by processes of their own.
 pub(crate) fn isolated(program: &Program, follows_children: bool) -> Option<String> {
     let is_off = env::var(ISOLATION).is_ok_and(|value| value == "0" || value == "false");

@@ -1,4 +1,4 @@
-//! Criterion.rs: 0.5 and later, as <https://github.com/criterion-rs/criterion.rs> has it.
+//! Criterion.rs: 0.4 and later, as <https://github.com/criterion-rs/criterion.rs> has it.
 //!
 //! `--test` runs one iteration of a benchmark. Around it the harness calls `Measurement::start` and `end`, which are
 //! functions of another crate than the benchmark's and so stay calls, unless the program is optimised when it is linked.
@@ -30,11 +30,13 @@ impl Harness for Criterion {
     }
 
     fn ids(&self, listed: &str, _is_bench: bool) -> Vec<String> {
-        names(listed, &["benchmark"]).map(str::to_owned).collect()
+        // The second up to 0.4.
+        names(listed, &["benchmark", "bench"]).map(str::to_owned).collect()
     }
 
     fn one(&self, id: &str, _chosen: &[OsString]) -> Call {
-        Call::of(&["--bench", "--test", "--exact", "--", id])
+        // Before 0.5 there is no --exact.
+        Call::of(&["--bench", "--test", "--", &format!("^{}$", regex::escape(id))])
     }
 
     fn scopes(&self) -> &'static [Scope] {

@@ -60,14 +60,18 @@ pub(crate) fn prepare(recording: &Recording, program: &mut Program) -> Recording
             add_package_benchmark(&mut recording, is_tool || !is_there);
         }
         Choice::Auto if is_any_wanted => {
-            match google_benchmark::linkage(program) {
+            let has_codspeed = program.elf.as_ref().is_some_and(|elf| elf.has_codspeed);
+            let google_benchmark = match google_benchmark::linkage(program) {
+                // A copy of it whose runs are not those that it names.
+                _ if has_codspeed && codspeed::measures_copy(program) => google_benchmark::Linkage::Absent,
+                linkage => linkage,
+            };
+            match google_benchmark {
                 google_benchmark::Linkage::Patchable => {
                     recording.functions.add_pauses(&google_benchmark::edges())
                 }
                 google_benchmark::Linkage::Nameless => program.warnings.extend(google_benchmark::nameless()),
-                google_benchmark::Linkage::Absent
-                    if program.elf.as_ref().is_some_and(|elf| elf.has_codspeed) =>
-                {
+                google_benchmark::Linkage::Absent if has_codspeed => {
                     recording.functions.add_pauses(&codspeed::edges());
                     program.warnings.extend(codspeed::isolated(program, recording.follow_children));
                 }

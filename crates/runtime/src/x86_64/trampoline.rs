@@ -14,7 +14,7 @@
 //! saved here takes 5 ns.
 #![expect(unsafe_code, reason = "saves all registers by hand")]
 
-use core::arch::{asm, naked_asm, x86_64::__cpuid_count};
+use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -25,9 +25,21 @@ static HAS_WIDE: AtomicU8 = AtomicU8::new(0);
 pub(crate) fn prepare() {
     const XSAVE_IS_ON: u32 = 1 << 27;
     const AVX: u32 = 1 << 28;
-    let features = __cpuid_count(1, 0).ecx;
+    let features = features();
     let has_wide = features & XSAVE_IS_ON != 0 && features & AVX != 0 && enabled() & 4 != 0;
     HAS_WIDE.store(u8::from(has_wide), Ordering::Release);
+}
+
+/// What the processor says of itself by leaf 1, in ecx.
+///
+/// NOTE: not by the standard library, of which some versions want `unsafe` for that and others refuse it.
+fn features() -> u32 {
+    let features: u32;
+    // SAFETY: every processor of 64 bits has the instruction; the register that the compiler keeps to itself is kept.
+    unsafe {
+        asm!("push rbx", "cpuid", "pop rbx", inout("eax") 1 => _, inout("ecx") 0 => features, out("edx") _);
+    }
+    features
 }
 
 /// Which parts of the state the system has enabled.
