@@ -177,7 +177,7 @@ impl Physical<'_> {
     /// # Safety
     /// The walk is that of a stack that lives: this is called from its leaf.
     #[inline(never)]
-    pub(crate) unsafe fn with_callers(self, memory: &mut ChainMemory) -> Option<u32> {
+    pub(crate) unsafe fn with_callers(mut self, memory: &mut ChainMemory) -> Option<u32> {
         let now = Extent::now();
         if !memory.extent.holds(now) {
             memory.pages = [0; PAGES];
@@ -219,7 +219,7 @@ impl Physical<'_> {
     ///
     /// # Safety
     /// As for [`Self::with_callers`].
-    unsafe fn place(&self, memory: &mut ChainMemory) -> Place {
+    unsafe fn place(&mut self, memory: &mut ChainMemory) -> Place {
         let at = self.leaf as usize % PLACES;
         match memory.places.get(at) {
             Some(known) if known.leaf == self.leaf => *known,
@@ -238,14 +238,12 @@ impl Physical<'_> {
     /// As for [`Self::with_callers`].
     #[cold]
     #[inline(never)]
-    unsafe fn find_place_slow(&self) -> Place {
+    unsafe fn find_place_slow(&mut self) -> Place {
         let mut place = Place { leaf: self.leaf, ..Place::default() };
-        // SAFETY: a second reference to the walk's memory, which the unwinder needs to itself; no other is used meanwhile.
-        let walk = unsafe { &mut *(&raw const *self.walk).cast_mut() };
-        let entries = walk.entries();
+        let (recorder, entries) = (self.recorder, self.walk.entries());
         let is_resumer = |address: u64| {
             let pc = (address & NODE_ADDRESS_MASK).wrapping_sub(u64::from(address & NODE_INTERRUPTED == 0));
-            self.recorder.tally.is_resumer(pc)
+            recorder.tally.is_resumer(pc)
         };
         let Some(resumer) = entries.iter().rposition(|entry| is_resumer(entry.address)) else { return place };
         let (function, count) = (resumer + 1, entries.len());
@@ -259,9 +257,9 @@ impl Physical<'_> {
             return place;
         }
         place.frames = frames as u32;
-        let unwinder = self.recorder.unwinder(self.code);
+        let unwinder = recorder.unwinder(self.code);
         // SAFETY: by the caller.
-        let kept = [function, resumer].map(|index| unsafe { unwinder.context_register(walk, index) });
+        let kept = [function, resumer].map(|index| unsafe { unwinder.context_register(self.walk, index) });
         let below = Source { kind: Source::BELOW_BASE, entry: function as u32, offset: 0 };
         place.sources = [Source::of(kept[0]), Source::of(kept[1]), below];
         place

@@ -19,15 +19,15 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use heaptally_segment::layout::{
     ACTION_LOOP_BEGIN, ACTION_LOOP_END, ACTION_LOOP_NAME, ACTION_LOOP_PAUSE, ACTION_LOOP_RESUME,
-    ACTION_LOOP_SKIP, FLAG_LOOPS_UNNAMED, OPTION_NO_HARNESS,
+    ACTION_LOOP_SKIP, FLAG_LOOPS_UNNAMED,
 };
 use heaptally_tally::LoopScope;
 
-use crate::child;
 use crate::elf;
-use crate::local::{Local, RECORDING, local};
+use crate::harness::in_recorder;
+use crate::local::Local;
 use crate::object::ask_objects;
-use crate::recorder::{Recorder, recorder};
+use crate::recorder::Recorder;
 
 /// What a function of the harness tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,21 +174,6 @@ pub unsafe fn tell_name(text: usize) {
         }
         set_name(recorder, local, &name);
     });
-}
-
-/// Runs in the recorder, where there is one and the harness's loops are wanted.
-fn in_recorder(run: impl FnOnce(&'static Recorder, &mut Local)) {
-    let Some(recorder) = recorder() else { return };
-    if child::head().is_none_or(|head| head.options & OPTION_NO_HARNESS != 0) {
-        return;
-    }
-    let local = local();
-    let Some(idle) = local.enter(RECORDING) else {
-        recorder.tally.header().lost_window_calls.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    run(recorder, local);
-    local.leave(idle);
 }
 
 /// The function of that name that a call from `near` means, where the loader's look-up knows none: the calling object brings the

@@ -17,6 +17,7 @@ mod codspeed;
 mod elf;
 mod environment;
 mod fork;
+mod harness;
 mod loader;
 mod local;
 mod memory_map;

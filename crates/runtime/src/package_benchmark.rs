@@ -19,13 +19,13 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    FLAG_REQUEST_UNSEEN, OPTION_BENCHMARK_NAMES, OPTION_NO_HARNESS, PACKAGE_BENCHMARK,
-    PACKAGE_BENCHMARK_LOOP, REQUEST_LIMIT,
+    FLAG_REQUEST_UNSEEN, OPTION_BENCHMARK_NAMES, PACKAGE_BENCHMARK, PACKAGE_BENCHMARK_LOOP, REQUEST_LIMIT,
 };
 
 use crate::child;
-use crate::local::{IDLE, QUIET, RECORDING, local};
-use crate::recorder::{Recorder, recorder};
+use crate::harness::in_recorder;
+use crate::local::{IDLE, QUIET, local};
+use crate::recorder::Recorder;
 use crate::sys::{self, Peek};
 
 /// How long the tool may take to send its first request to a process that it has started. It sends it at once.
@@ -74,17 +74,7 @@ pub fn tell(step: Step) {
     if EDGES.load(Ordering::Acquire) != 0 {
         return;
     }
-    let Some(recorder) = recorder() else { return };
-    if child::head().is_none_or(|head| head.options & OPTION_NO_HARNESS != 0) {
-        return;
-    }
-    let local = local();
-    let Some(idle) = local.enter(RECORDING) else {
-        recorder.tally.header().lost_window_calls.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    take(recorder, step);
-    local.leave(idle);
+    in_recorder(|recorder, _| take(recorder, step));
 }
 
 fn take(recorder: &Recorder, step: Step) {

@@ -12,7 +12,7 @@ use heaptally_report::summary::summary;
 
 use crate::baseline::{Saving, clear, mark_failed, path_of};
 use crate::config::{Settings, settings};
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::exit::{Failure, IMPROVEMENT, UNREADABLE, USAGE};
 use crate::file_role::{Role, roles};
 use crate::large_stack::on_large_stack;
 use crate::message;
@@ -54,11 +54,12 @@ impl Waiting {
         Self { saving, profile }
     }
 
-    /// After the check: saves the profile if `passed`, else leaves what there is.
-    pub(crate) fn end(self, passed: bool, why: &str) -> Result<(), Failure> {
-        let said = match passed {
-            true => self.saving.save(&self.profile).map_err(unmeasured)?,
-            false => self.saving.give_up(why),
+    /// After the check, with its code: saves the profile if it passed, else leaves what there is.
+    pub(crate) fn end(self, code: &anyhow::Result<u8>) -> Result<(), Failure> {
+        let said = match code {
+            Ok(0 | IMPROVEMENT) => self.saving.save(&self.profile).map_err(unmeasured)?,
+            Ok(_) => self.saving.give_up("the check failed"),
+            Err(error) => self.saving.give_up(&error.to_string()),
         };
         message::print(&said);
         Ok(())

@@ -22,7 +22,7 @@ use crate::check::record::{Waiting, begin_saving, unmeasured};
 use crate::command::check::{Against, AgainstArgs, Check, FileArgs, RuleArgs};
 use crate::command::report::{ShowArgs, show};
 use crate::config::{Settings, current, settings};
-use crate::exit::{Failure, IMPROVEMENT, UNREADABLE, USAGE};
+use crate::exit::{Failure, UNREADABLE, USAGE};
 use crate::file_role::{Role, roles};
 use crate::large_stack::on_large_stack;
 use crate::message::{self, quote};
@@ -301,12 +301,7 @@ impl Cargo {
             None => show(profile, &file, &self.selection, &self.show, self.rules.strict),
         };
         if let Some(waiting) = waiting {
-            let passed = matches!(code, Ok(0 | IMPROVEMENT));
-            let why = match &code {
-                Ok(_) => "the check failed".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            waiting.end(passed, &why)?;
+            waiting.end(&code)?;
         }
         code
     }

@@ -314,12 +314,7 @@ impl Check {
         };
         let code = self.judge(change, against);
         if let Some(waiting) = waiting {
-            let passed = matches!(code, Ok(0 | IMPROVEMENT));
-            let why = match &code {
-                Ok(_) => "the check failed".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            waiting.end(passed, &why)?;
+            waiting.end(&code)?;
         }
         code
     }
