@@ -19,6 +19,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// So much processor time a child may take, in seconds: tens of thousands of names take a part of one.
 const MAX_SECONDS: libc::rlim_t = 2;
+/// And so much time in all, on a machine that is busy with other things, too.
+const MAX_WAIT_SECONDS: libc::c_uint = 20;
 /// So much memory the child may take beyond what it has from its parent, in bytes.
 const MAX_GROWTH_BYTES: libc::rlim_t = 512 << 20;
 /// So many children may die in one call.
@@ -105,6 +107,16 @@ fn restrict(silence: &File) {
     };
     limit(libc::RLIMIT_CORE, 0);
     limit(libc::RLIMIT_CPU, MAX_SECONDS);
+    // A lock that another thread of the parent's had when it forked is never given back: a child that waits for it ends.
+    // SAFETY: the set is made before it is used; the default action ends the process, also where the parent blocks it.
+    unsafe {
+        let mut alarm: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut alarm);
+        libc::sigaddset(&raw mut alarm, libc::SIGALRM);
+        libc::signal(libc::SIGALRM, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alarm, std::ptr::null_mut());
+        libc::alarm(MAX_WAIT_SECONDS);
+    }
     let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: it writes one `rlimit`, which is there.
     let is_known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut old) } == 0;
