@@ -1,7 +1,6 @@
 //! C++ names.
 
 use std::panic;
-use std::thread;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
@@ -9,23 +8,16 @@ use super::LimitedText;
 
 /// How deeply names may nest when the first try found them too deep.
 const DEEP_RECURSION: u32 = 4096;
-/// The stack for such names; only what is used becomes resident.
-const DEEP_STACK_BYTES: usize = 256 << 20;
 
 /// A C++ name. Names that nest too deeply are for [`demangle_deep`].
 pub(super) fn demangle(base: &str) -> Result<String, Failure> {
     within(base, None)
 }
 
-/// A C++ name that nests deeply, on a stack of its own. At some names that no compiler makes the library takes time and
-/// memory that double with each level, so this is for a process that can be ended.
+/// A C++ name that nests deeply. At some names that no compiler makes the library takes time and memory that double with
+/// each level, and this takes a large stack, so it is for a process that can be ended.
 pub(super) fn demangle_deep(base: &str) -> Option<String> {
-    let base = base.to_owned();
-    let deep = thread::Builder::new()
-        .name("demangle".to_owned())
-        .stack_size(DEEP_STACK_BYTES)
-        .spawn(move || within(&base, Some(DEEP_RECURSION)).ok());
-    deep.ok()?.join().ok()?
+    within(base, Some(DEEP_RECURSION)).ok()
 }
 
 /// Why a C++ name was not demangled.

@@ -15,7 +15,9 @@
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
+use std::panic;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// So much processor time a child may take, in seconds: tens of thousands of names take a part of one.
 const MAX_SECONDS: libc::rlim_t = 2;
@@ -23,6 +25,8 @@ const MAX_SECONDS: libc::rlim_t = 2;
 const MAX_WAIT_SECONDS: libc::c_uint = 20;
 /// So much memory the child may take beyond what it has from its parent, in bytes.
 const MAX_GROWTH_BYTES: libc::rlim_t = 512 << 20;
+/// The stack for names that nest deeply; only what is used becomes resident.
+const STACK_BYTES: usize = 256 << 20;
 /// So many children may die in one call.
 const MAX_DEATHS: u32 = 16;
 
@@ -37,6 +41,23 @@ pub(super) fn demangle(bases: &[&str], demangler: Demangler) -> Vec<Option<Strin
     if bases.is_empty() {
         return Vec::new();
     }
+    // A forked child goes on with the stack of the thread that forked it, so this one's is large. A thread that the child
+    // makes for itself could wait for a lock of its parent's.
+    thread::scope(|scope| {
+        let forking = thread::Builder::new()
+            .name("demangle".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, || by_children(bases, demangler));
+        match forking {
+            Ok(thread) => thread.join().unwrap_or_else(|_| vec![None; bases.len()]),
+            // A limited address space: names that nest deeply cost a child.
+            Err(_) => by_children(bases, demangler),
+        }
+    })
+}
+
+/// Demangles names by one child after the other.
+fn by_children(bases: &[&str], demangler: Demangler) -> Vec<Option<String>> {
     let _one = ONE_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
     let mut names = Vec::with_capacity(bases.len());
     let mut deaths = 0;
@@ -85,7 +106,8 @@ fn by_child(bases: &[&str], demangler: Demangler, names: &mut Vec<Option<String>
 fn be_the_child(bases: &[&str], demangler: Demangler, mut writer: PipeWriter, silence: &File) -> ! {
     restrict(silence);
     for base in bases {
-        let name = demangler(base).unwrap_or_default();
+        // What unwound any further would run what the parent's code has to do after this.
+        let name = panic::catch_unwind(|| demangler(base)).ok().flatten().unwrap_or_default();
         let length = u32::try_from(name.len()).unwrap_or(0);
         let mut message = Vec::with_capacity(4 + name.len());
         message.extend_from_slice(&length.to_le_bytes());
