@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use crate::Options;
 use crate::escape::escape_json;
+use crate::executor::{self, Executors};
 
 /// The report's `schema`.
 const SCHEMA: &str = "heaptally-report";
@@ -39,8 +40,10 @@ pub fn json(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
     let view = options.view(profile, &sites);
     let mut frames = FrameTable::default();
+    let executors = Executors::new(profile);
+    let known = (&sites, &executors);
     let windows =
-        view.windows.iter().map(|view| WindowReport::of(profile, view, &sites, &mut frames)).collect();
+        view.windows.iter().map(|view| WindowReport::of(profile, view, known, &mut frames)).collect();
     let threads = profile.threads.iter().map(|thread| Thread::of(profile, thread, &mut frames)).collect();
     let report = Report {
         schema: SCHEMA,
@@ -175,7 +178,7 @@ impl<'p> WindowReport<'p> {
     fn of(
         profile: &'p Profile,
         view: &WindowView<'p>,
-        sites: &CallSites<'p>,
+        known: (&CallSites<'p>, &Executors<'p>),
         frames: &mut FrameTable<'p>,
     ) -> Self {
         let window = view.window;
@@ -205,7 +208,7 @@ impl<'p> WindowReport<'p> {
                 filtered_stacks: view.left_out.filtered_stacks,
                 filtered: view.left_out.filtered,
             },
-            rows: view.rows.iter().map(|row| RowReport::of(profile, view, row, sites, frames)).collect(),
+            rows: view.rows.iter().map(|row| RowReport::of(profile, view, row, known, frames)).collect(),
         }
     }
 }
@@ -334,6 +337,18 @@ struct RowReport<'p> {
     call_site_position: Option<usize>,
     /// Indices into the report's frames, leaf first.
     stack: Vec<usize>,
+    /// Of an async function's stack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    executors: Vec<ExecutorReport>,
+}
+
+/// What stood behind an async function when it was resumed.
+#[derive(Serialize)]
+struct ExecutorReport {
+    /// Of the stack, in all windows.
+    allocations: u64,
+    /// Indices into the report's frames, the innermost one first.
+    stack: Vec<usize>,
 }
 
 impl<'p> RowReport<'p> {
@@ -341,7 +356,7 @@ impl<'p> RowReport<'p> {
         profile: &'p Profile,
         view: &WindowView<'p>,
         row: &RowView<'p>,
-        sites: &CallSites<'p>,
+        (sites, executors): (&CallSites<'p>, &Executors<'p>),
         frames: &mut FrameTable<'p>,
     ) -> Self {
         let counts = row.row.counts;
@@ -364,6 +379,16 @@ impl<'p> RowReport<'p> {
             call_site: site.map(|(_, frame)| frames.index(profile, &frame)),
             call_site_position: site.map(|(at, _)| at),
             stack: row.frames(profile).map(|frame| frames.index(profile, &frame)).collect(),
+            executors: executors
+                .of(row.row.stack)
+                .iter()
+                .map(|&executor| ExecutorReport {
+                    allocations: executor.allocations,
+                    stack: executor::frames(profile, executor)
+                        .map(|frame| frames.index(profile, &frame))
+                        .collect(),
+                })
+                .collect(),
         }
     }
 }

@@ -40,6 +40,7 @@ pub mod diff_json;
 pub mod diff_markdown;
 pub mod ending;
 pub mod escape;
+mod executor;
 mod fingerprint;
 pub mod folded;
 mod frame;

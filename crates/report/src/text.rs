@@ -33,6 +33,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Options;
 use crate::escape::quote;
+use crate::executor::Executors;
 use crate::number::{count, counted};
 use crate::options::Layout;
 use page::Page;
@@ -43,12 +44,13 @@ pub(crate) struct Context<'a> {
     profile: &'a Profile,
     options: &'a Options,
     sites: &'a CallSites<'a>,
+    executors: Executors<'a>,
     words: word::Words,
 }
 
 impl<'a> Context<'a> {
     fn new(profile: &'a Profile, options: &'a Options, sites: &'a CallSites<'a>) -> Self {
-        Self { profile, options, sites, words: word::Words::default() }
+        Self { profile, options, sites, executors: Executors::new(profile), words: word::Words::default() }
     }
 }
 

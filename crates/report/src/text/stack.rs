@@ -13,6 +13,7 @@ use super::head::reallocs;
 use super::recursion::{Run, runs};
 use super::word::Word;
 use crate::escape::escape;
+use crate::executor;
 use crate::frame::{is_cpp, mark, name, source, source_at};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
@@ -27,6 +28,9 @@ const LINE_COLUMNS: usize = 110;
 const LEAST_NAME_COLUMNS: usize = 24;
 /// How many lines callers take on a terminal.
 const LINES: usize = 2;
+
+/// What stands behind the last caller that a task has.
+const TASK_BEGINS: &str = "(task begins here)";
 
 /// What is seen of a stack in the short form.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -84,6 +88,8 @@ pub(super) struct Parts<'p> {
     pub(super) site: Option<Frame<'p>>,
     /// Outwards from the call site, listed frames left out; a gap for some of them between others.
     callers: Box<[Place]>,
+    /// Whether the last one is where a task of Swift's began.
+    begins_task: bool,
 }
 
 impl<'p> Parts<'p> {
@@ -121,7 +127,7 @@ impl<'p> Parts<'p> {
             }
         }
         drop_entry_point(profile, &mut callers);
-        Self { callee, site, callers: callers.into_boxed_slice() }
+        Self { callee, site, callers: callers.into_boxed_slice(), begins_task: begins_task(profile, row) }
     }
 
     /// What is seen of them: stacks with equal keys look the same.
@@ -253,6 +259,9 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
     for run in runs(&callers) {
         add_run(context, &run, &mut names);
     }
+    if parts.begins_task {
+        names.push(context.words.of_text(TASK_BEGINS));
+    }
     let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
     loop {
         let hidden = names.len().checked_sub(near + far).filter(|hidden| *hidden > 0);
@@ -351,8 +360,38 @@ fn all_frames(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> 
             }
         }
     }
+    if begins_task(context.profile, row) {
+        folded.push(TASK_BEGINS.to_owned());
+    }
     folded.extend(ending(row));
+    if !row.is_trimmed {
+        folded.extend(executors(context, row, room));
+    }
     folded
+}
+
+/// What resumed the async function of a stack, each in as many lines as it takes.
+fn executors(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for executor in context.executors.of(row.row.stack) {
+        let words: Vec<Word> = executor::frames(context.profile, executor)
+            .map(|frame| context.words.of_frame(&frame, room))
+            .collect();
+        let mut names = Vec::with_capacity(words.len());
+        for run in runs(&words) {
+            add_run(context, &run, &mut names);
+        }
+        let made = counted(executor.allocations, "allocation", "allocations");
+        lines.extend(wrap(Some(&format!("resumed for {made}")), &names, room.unwrap_or(LINE_COLUMNS)));
+    }
+    lines
+}
+
+/// Whether a stack ends where a task of Swift's began: at its last async caller.
+fn begins_task(profile: &Profile, row: &RowView<'_>) -> bool {
+    let last = row.stack.locations.last().and_then(|&last| profile.locations.get(last));
+    let is_whole = matches!(row.stack.capture, Capture::Complete | Capture::FramePointer);
+    is_whole && !row.is_trimmed && last.is_some_and(|last| last.kind == FrameKind::Async)
 }
 
 /// What ended a stack before its thread's start.

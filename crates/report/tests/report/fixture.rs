@@ -1,8 +1,8 @@
 //! Profiles to report.
 
 use heaptally_profile::model::{
-    Capture, Counts, Environment, FrameKind, Function, Image, Line, Location, Module, Profile, Row, Stack,
-    StackId, ThreadLife, ThreadTotal, Window, WindowKind,
+    Capture, Counts, Environment, Executor, FrameKind, Function, Image, Line, Location, Module, Profile, Row,
+    Stack, StackId, ThreadLife, ThreadTotal, Window, WindowKind,
 };
 
 /// A profile of the module `/bin/bench`, its function at line `n` of `src/bench.rs` for each frame.
@@ -106,6 +106,13 @@ impl Fixture {
         self.profile.stacks.len() - 1
     }
 
+    /// What stood behind the async function of a stack; `names` from the innermost, parted by blanks.
+    pub(crate) fn executor(&mut self, stack: StackId, allocations: u64, names: &str) {
+        let locations =
+            names.split_whitespace().map(|names| self.location(FrameKind::Return, names)).collect();
+        self.profile.executors.push(Executor { stack, locations, allocations });
+    }
+
     pub(crate) fn row(&mut self, window: usize, stack: StackId, counts: Counts) -> &mut Row {
         let at = self.profile.rows.len();
         self.profile.rows.push(Row {
@@ -153,6 +160,9 @@ pub(crate) fn everything() -> Profile {
         fixture.profile.stacks[odd].locations.push(location);
     }
     fixture.profile.stacks[odd].capture = Capture::FramePointer;
+    for (allocations, names) in [(1, "run_job drain worker"), (2, "run_job main_queue main")] {
+        fixture.executor(odd, allocations, names);
+    }
 
     fixture.row(process, early, freed(5, 500));
     fixture.row(
