@@ -155,7 +155,7 @@ impl Output {
         let written = match self.kind {
             Kind::Direct(mut file) => file.write_all(bytes),
             Kind::Beside { folder, target } => temporary(&folder).and_then(|mut file| {
-                file.write_all(bytes)?;
+                file.write_all(bytes).map_err(without_path)?;
                 // As a file that is simply created: the temporary one is the user's alone.
                 let mask = rustix::process::umask(rustix::fs::Mode::empty());
                 rustix::process::umask(mask);
@@ -202,7 +202,15 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
 }
 
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::with_prefix_in(".heaptally-", folder)
+    NamedTempFile::with_prefix_in(".heaptally-", folder).map_err(without_path)
+}
+
+/// An error without the path of a temporary file, which nobody asked for.
+fn without_path(error: io::Error) -> io::Error {
+    match error.to_string().rsplit_once(" at path ") {
+        Some((reason, _)) => io::Error::new(error.kind(), reason),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -254,6 +262,7 @@ mod tests {
             let error = Output::prepare(&path, Content::Profile).unwrap_err();
             assert_eq!(error.code, crate::exit::RECORDER);
             assert!(error.message.contains("was not started"), "{error}");
+            assert!(!error.message.contains(".heaptally-"), "{error}");
         }
     }
 
@@ -280,6 +289,8 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let output = Output::prepare(&folder.join("a.pb.gz"), Content::Profile).unwrap();
         fs::remove_dir(&folder).unwrap();
-        assert!(output.write(b"profile").unwrap_err().message.contains("cannot write the profile"));
+        let error = output.write(b"profile").unwrap_err();
+        assert!(error.message.contains("cannot write the profile"), "{error}");
+        assert!(!error.message.contains(".heaptally-") && error.message.contains("os error 2"), "{error}");
     }
 }
