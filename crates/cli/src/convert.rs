@@ -13,10 +13,10 @@ use heaptally_profile::model::{
 };
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
-    EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_LOOPS_UNNAMED,
-    FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC, NODE_ELIDED,
-    NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, NOTE_BYPASS, NOTE_HIDDEN_RESUMERS,
-    NOTE_NAMESPACE_FIRST, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES, PEAK_BATCH_BYTES,
+    ASYNC_ORIGIN, EntryPoint, FLAG_CHILD, FLAG_FORK_SAFE, FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED,
+    FLAG_LOOPS_UNNAMED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR, FLAG_SMALL_TABLES, NODE_ASYNC,
+    NODE_ELIDED, NODE_FRAME_POINTER, NODE_INTERRUPTED, NODE_SIGNAL, NOTE_BYPASS, NOTE_HIDDEN_RESUMERS,
+    NOTE_NAMESPACE_FIRST, OPTION_FOLLOW_CHILDREN, OPTION_NO_LIFETIMES, OPTION_TASK_ORIGINS, PEAK_BATCH_BYTES,
 };
 use heaptally_segment::read::{self, Area, Snapshot, State};
 
@@ -44,6 +44,7 @@ pub(crate) fn profile(snapshot: &Snapshot, environment: Environment, recorder: &
     let lifetimes = snapshot.options & OPTION_NO_LIFETIMES == 0;
     let mut profile = Profile { environment, ..Profile::default() };
     profile.environment.lifetimes = lifetimes;
+    profile.environment.task_origins = snapshot.options & OPTION_TASK_ORIGINS != 0;
     profile.losses.images = u64::from(snapshot.without_area) + u64::from(snapshot.refused);
     profile.children = children_of(snapshot);
     let mut entry_points = EntryPoints::default();
@@ -273,6 +274,8 @@ fn location_of(area: &Area, frame: &read::Frame, first_module: usize) -> Locatio
     let is_set = |flag| frame.flags & flag != 0;
     let kind = if is_set(NODE_ELIDED) {
         FrameKind::Elided
+    } else if is_set(NODE_ASYNC) && frame.address & ASYNC_ORIGIN != 0 {
+        FrameKind::TaskOrigin
     } else if is_set(NODE_SIGNAL) {
         FrameKind::Signal
     } else if is_set(NODE_INTERRUPTED) {
@@ -284,7 +287,7 @@ fn location_of(area: &Area, frame: &read::Frame, first_module: usize) -> Locatio
     } else {
         FrameKind::Return
     };
-    if kind == FrameKind::Elided {
+    if matches!(kind, FrameKind::Elided | FrameKind::TaskOrigin) {
         return Location { kind, ..Location::default() };
     }
     let bias = frame.module.and_then(|module| area.modules.get(module)).map_or(0, |module| module.bias);

@@ -23,8 +23,8 @@ use heaptally_profile::model::{Environment, INCOMPLETE, Profile, WindowKind};
 use heaptally_profile::path_text::escape_path;
 use heaptally_segment::layout::{
     OPTION_BENCHMARK_NAMES, OPTION_FOLLOW_BENCHMARKS, OPTION_FOLLOW_CHILDREN, OPTION_FUNCTION_WINDOWS,
-    OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS, OPTION_NO_LIFETIMES, OPTION_ORACLE, PACKAGE_BENCHMARK,
-    PACKAGE_BENCHMARK_LOOP,
+    OPTION_MUTATION_SHIFT, OPTION_NO_HARNESS, OPTION_NO_LIFETIMES, OPTION_ORACLE, OPTION_TASK_ORIGINS,
+    PACKAGE_BENCHMARK, PACKAGE_BENCHMARK_LOOP,
 };
 use heaptally_segment::read;
 use heaptally_symbolize::{Options, Symbolizer};
@@ -71,6 +71,13 @@ pub(crate) struct RecordingArgs {
     /// Do not follow blocks after their allocation: no frees, live bytes, peaks.
     #[arg(long)]
     no_lifetimes: bool,
+    /// Join the callers of Swift's tasks to the stack that created the task.
+    ///
+    /// Else a stack in a task ends where the task begins. Each allocation is looked at then, inside of windows and outside, which
+    /// takes time. Of tasks that create tasks, eight are told. Where Swift's runtime is linked in, tasks of `async let` begin where
+    /// they begin without it.
+    #[arg(long)]
+    task_origins: bool,
     /// Record what runs beneath a function on its thread, in the program as it is; can be given several times.
     ///
     /// FUNCTION is as BEGIN in --window-at. Copies that were inlined count, too, where there is debug information. Each call
@@ -108,9 +115,8 @@ pub(crate) struct RecordingArgs {
     /// Whose benchmark loops are windows by themselves, named as the benchmarks.
     ///
     /// Set-up, tear-down and pauses are outside, and iterations are told (docs/harnesses.md). Google Benchmark is found as a
-    /// shared library, and in a program that it is linked into; Swift's package-benchmark in the program, and in those that its tool
-    /// starts.
-    /// shared library, and in a program that it is linked into; CodSpeed's library in a program that it is linked into.
+    /// shared library, and in a program that it is linked into; CodSpeed's library in a program that it is linked into; Swift's
+    /// package-benchmark in the program, and in those that its tool starts.
     #[arg(long, value_name = "HARNESS", value_enum, default_value_t = Choice::Auto)]
     harness: Choice,
     /// Keep the shared segment in a file in this folder, where the program cannot reach this command's /proc entry.
@@ -136,6 +142,7 @@ impl RecordingArgs {
         self.repeat > 1
             || self.follow_children
             || self.no_lifetimes
+            || self.task_origins
             || self.segment_dir.is_some()
             || !self.window_at.is_empty()
             || !self.window_in.is_empty()
@@ -159,6 +166,7 @@ impl RecordingArgs {
             harness: self.harness,
             program: program.to_vec(),
             no_lifetimes: self.no_lifetimes,
+            task_origins: self.task_origins,
             segment_dir: self.segment_dir.clone(),
             repeat: self.repeat,
             follow_children: self.follow_children,
@@ -180,6 +188,8 @@ pub(crate) struct Recording {
     pub(crate) harness: Choice,
     /// Do not follow blocks.
     pub(crate) no_lifetimes: bool,
+    /// Join Swift's tasks to what created them.
+    pub(crate) task_origins: bool,
     /// Where the segment is kept.
     pub(crate) segment_dir: Option<PathBuf>,
     /// How often to run it; 0 is once.
@@ -502,6 +512,9 @@ fn options(recording: &Recording) -> u32 {
     }
     if !recording.functions.is_empty() {
         options |= OPTION_FUNCTION_WINDOWS;
+    }
+    if recording.task_origins {
+        options |= OPTION_TASK_ORIGINS;
     }
     // The functions of Google Benchmark that can be stood in for are those of a shared library.
     if matches!(recording.harness, Choice::None | Choice::Codspeed) {

@@ -17,5 +17,6 @@ mod malloc_counter;
 mod operator;
 mod real;
 mod spawn;
+mod swift_task;
 mod unmap;
 mod window;

@@ -12,6 +12,7 @@ use heaptally_runtime::start::{self, Scope, Surroundings};
 use crate::arena;
 use crate::google_benchmark;
 use crate::malloc_counter;
+use crate::swift_task;
 
 type Address = *mut c_void;
 /// An array of C strings that ends with a null pointer.
@@ -132,6 +133,7 @@ pub(crate) fn prepare() -> bool {
         REAL.look_up_all();
         google_benchmark::look_up();
         malloc_counter::look_up();
+        swift_task::look_up();
         STAGE.store(KNOWN, Ordering::Release);
         // What a look-up allocates is not the program's.
         event::quietly(|| {

@@ -6,7 +6,7 @@
 use core::ffi::c_char;
 
 use heaptally_runtime::abi::AbiV1;
-use heaptally_runtime::event;
+use heaptally_runtime::window;
 
 use crate::real::{is_known, prepare};
 
@@ -21,49 +21,49 @@ fn ready() {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_window_begin(name: *const c_char) {
     ready();
-    event::window_begin(name);
+    window::begin(name);
 }
 
 /// Closes it.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_window_end(name: *const c_char) {
     ready();
-    event::window_end(name);
+    window::end(name);
 }
 
 /// Opens a window that counts the calling thread.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_thread_window_begin(name: *const c_char) {
     ready();
-    event::thread_window_begin(name);
+    window::thread_begin(name);
 }
 
 /// Closes it.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_thread_window_end(name: *const c_char) {
     ready();
-    event::thread_window_end(name);
+    window::thread_end(name);
 }
 
 /// Adds to a window's iterations.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_window_iterations(name: *const c_char, count: u64) {
     ready();
-    event::window_iterations(name, count);
+    window::iterations(name, count);
 }
 
 /// The calling thread's allocations are not recorded from here on; nests.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_pause() {
     ready();
-    event::pause();
+    window::pause();
 }
 
 /// Undoes one pause.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn heaptally_resume() {
     ready();
-    event::resume();
+    window::resume();
 }
 
 /// The table: see [`AbiV1`].

@@ -152,6 +152,8 @@ pub enum FrameKind {
     Async,
     /// No frame: here the middle of a very deep stack was left out.
     Elided,
+    /// No frame: here a task of Swift's begins, and what follows is the stack that created it.
+    TaskOrigin,
     /// The allocation function that the program called: no address, the line's function names it.
     EntryPoint,
 }
@@ -486,6 +488,9 @@ pub struct Environment {
     /// The file of another tool that the profile was read from; `None`: heaptally recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// Whether behind the last async caller of a stack stands the stack that created its task, where that was found.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub task_origins: bool,
     /// What was not measured, beside what became of blocks ([`lifetimes`](Self::lifetimes)): the fields for it hold 0, or
     /// 1 entry and iteration, and mean nothing.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -532,6 +537,10 @@ impl Environment {
 
 /// So that files of one run need not say so.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -125,6 +125,7 @@ impl<'a> ConditionReport<'a> {
             What::Compilers => "compilers",
             What::Recorder => "recorder",
             What::Lifetimes => "lifetimes",
+            What::TaskOrigins => "task_origins",
             What::Sampling => "sampling",
             What::Incomplete => "incomplete",
             What::Ending => "ending",

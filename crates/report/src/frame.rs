@@ -6,10 +6,14 @@ use heaptally_profile::short_name;
 
 use crate::escape::escape;
 
+/// What stands between a task's last async caller and the stack that created the task.
+pub(crate) const TASK_ORIGIN: &str = "(task created by)";
+
 /// Its function's name, or where it is.
 pub(crate) fn name(frame: &Frame<'_>) -> String {
     match frame.name() {
         _ if frame.kind == FrameKind::Elided => "… frames left out …".to_owned(),
+        _ if frame.kind == FrameKind::TaskOrigin => TASK_ORIGIN.to_owned(),
         Some(name) => escape(name).into_owned(),
         None => escape(&frame.place()).into_owned(),
     }
@@ -40,7 +44,7 @@ pub(crate) fn mark(frame: &Frame<'_>) -> Option<&'static str> {
         return Some("(folded)");
     }
     match frame.kind {
-        FrameKind::Return | FrameKind::EntryPoint | FrameKind::Elided => None,
+        FrameKind::Return | FrameKind::EntryPoint | FrameKind::Elided | FrameKind::TaskOrigin => None,
         FrameKind::Interrupted => Some("(interrupted by a signal)"),
         FrameKind::Signal => Some("(signal handler called)"),
         FrameKind::FramePointer => Some("(by frame pointer)"),

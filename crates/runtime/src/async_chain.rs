@@ -19,11 +19,12 @@
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use heaptally_segment::layout::{
-    ASYNC_BROKEN, ASYNC_FRAMES, ASYNC_UNKNOWN, NODE_ADDRESS_MASK, NODE_ASYNC, NODE_INTERRUPTED,
+    ASYNC_BROKEN, ASYNC_FRAMES, ASYNC_ORIGIN, ASYNC_UNKNOWN, NODE_ADDRESS_MASK, NODE_ASYNC, NODE_INTERRUPTED,
 };
 use heaptally_unwind::{CodeMap as _, Kept, WalkMemory, is_function_start, is_readable};
 
 use crate::recorder::{CodeView, Recorder};
+use crate::task_origin::Origin;
 
 /// So many callers of one function are followed.
 const CALLERS_MAX: usize = 1024;
@@ -151,10 +152,14 @@ pub(crate) struct ChainMemory {
     extent: Extent,
     /// The numbers of pages that can be read, by their low bits.
     pages: [u64; PAGES],
-    /// The last chain: its leaf and the node of its last caller.
+    /// The last chain: its leaf, the node of its last caller, and that of what created its task, or again the last caller's.
     leaf: u32,
+    last: u32,
     node: u32,
     len: usize,
+    /// What was known of tasks when the creator was looked for, and how many of them follow.
+    changes: u32,
+    depth: u32,
     links: [Link; CALLERS_MAX],
     places: [Place; PLACES],
 }
@@ -195,14 +200,14 @@ impl Physical<'_> {
             // SAFETY: by the caller.
             let Some(context) = (unsafe { source.word(self.walk, self.register) }) else { continue };
             if memory.is_same(self.leaf, context) {
-                return Some(memory.node);
+                return self.with_origin(memory);
             }
             match self.follow(memory, place.frames, context) {
                 Followed::Callers(node) => {
                     if let Some(known) = memory.places.get_mut(self.leaf as usize % PLACES) {
                         known.chosen = at as u32;
                     }
-                    return Some(node);
+                    return if memory.leaf == 0 { Some(node) } else { self.with_origin(memory) };
                 }
                 Followed::Full => return None,
                 Followed::No => {}
@@ -316,8 +321,34 @@ impl Physical<'_> {
                 None => Followed::Full,
             };
         }
-        (memory.leaf, memory.node) = (self.leaf, node);
+        (memory.leaf, memory.last, memory.node) = (self.leaf, node, node);
+        (memory.changes, memory.depth) = (0, 0);
         Followed::Callers(node)
+    }
+
+    /// The node of the last chain, with what created its task where that is wanted and known. `None`: the table is full.
+    #[inline]
+    fn with_origin(&self, memory: &mut ChainMemory) -> Option<u32> {
+        let origins = &self.recorder.origins;
+        if origins.are_wanted() && memory.changes != origins.changes() {
+            self.find_origin_slow(memory)?;
+        }
+        Some(memory.node)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_origin_slow(&self, memory: &mut ChainMemory) -> Option<()> {
+        let origins = &self.recorder.origins;
+        memory.changes = origins.changes();
+        (memory.node, memory.depth) = (memory.last, 0);
+        let last = memory.len.checked_sub(1).and_then(|last| memory.links.get(last))?;
+        if let Some(origin) = origins.of(last.context) {
+            let address = NODE_ASYNC | ASYNC_ORIGIN | u64::from(origin.node);
+            memory.node = self.recorder.tally.caller(memory.last, address)?;
+            memory.depth = origin.depth;
+        }
+        Some(())
     }
 
     /// Whether a function begins exactly there, in code.
@@ -352,6 +383,14 @@ impl Link {
 }
 
 impl ChainMemory {
+    /// What a stack is to a task that it creates: the latest one, by its node.
+    pub(crate) fn origin_of(&self, node: u32) -> Origin {
+        if self.leaf != 0 && self.node == node {
+            return Origin::below(node, self.last, self.depth);
+        }
+        Origin::below(node, node, 0)
+    }
+
     /// How much memory a thread's takes.
     pub(crate) const BYTES: usize = size_of::<Self>();
 

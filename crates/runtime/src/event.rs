@@ -1,18 +1,16 @@
-//! What the hooks tell: allocations, frees, window calls.
+//! What the hooks tell: allocations and frees.
 #![expect(unsafe_code, reason = "walks the calling thread's stack")]
 
-use core::ffi::c_char;
-
-use heaptally_segment::layout::{EntryPoint, Root};
+use heaptally_segment::layout::{EntryPoint, NODE_ADDRESS_MASK, Root};
 use heaptally_tally::{Allocation, Block, Entered, Event, FreeKind, Tally};
-use heaptally_unwind::{End, FrameState, Walk};
+use heaptally_unwind::{End, Entry, FrameState, Walk};
 
 use crate::armed;
 use crate::async_chain::{self, Physical};
 use crate::child;
 use crate::local::{CANCELLABLE, IDLE, IN_ALLOCATOR, Local, QUIET, RECORDING, local};
 use crate::recorder::{CodeView, Recorder, recorder};
-use crate::start::bytes;
+use crate::task_origin::{self, Origin};
 use crate::thread::ThreadState;
 
 /// The caller of an allocation function, at that function's first instruction.
@@ -84,7 +82,7 @@ impl Armed {
     /// it would be without us.
     #[inline(always)]
     pub fn is_closed(self) -> bool {
-        is_closed(self.0) && !self.0.tally.has_function_windows()
+        is_closed(self.0) && !self.0.tally.wants_every_stack()
     }
 
     /// The block that such an allocation gave; 0: none.
@@ -144,8 +142,13 @@ impl Recorder {
     /// A block is about to be given back: one that has a mapping of its own takes pages with it.
     #[inline(always)]
     fn note_going(&self, block: usize) {
-        if self.resumers.are_there() && self.has_libc_malloc {
-            async_chain::note_block(block);
+        if self.resumers.are_there() {
+            if self.has_libc_malloc {
+                async_chain::note_block(block);
+            }
+            if self.origins.are_wanted() {
+                task_origin::freeing(block);
+            }
         }
     }
 }
@@ -202,15 +205,19 @@ impl Turn {
         let recorder = self.recorder;
         let is_told = with_thread(recorder, local, |thread| {
             let entered = recorder.tally.current(thread.tally());
-            if entered.window == 0 && !recorder.tally.has_function_windows() {
-                recorder.tally.passed(block);
-                return;
-            }
-            let Some(event) = event(recorder, thread, caller, entry_point, entered) else {
-                recorder.tally.passed(block);
-                return;
+            let event = if recorder.tally.wants_every_stack() {
+                let event = event_by_stack(recorder, thread, caller, entry_point, entered);
+                if let Some(origin) = thread.creating.take() {
+                    recorder.origins.add(block as u64, size, origin);
+                }
+                event
+            } else {
+                event_in_window(recorder, thread, caller, entry_point, entered)
             };
-            recorder.tally.allocated(thread.tally(), event, block, size, kind);
+            match event {
+                Some(event) => recorder.tally.allocated(thread.tally(), event, block, size, kind),
+                None => recorder.tally.passed(block),
+            }
         });
         if !is_told {
             recorder.tally.passed(block);
@@ -334,7 +341,11 @@ pub fn freed_inside(address: usize) {
 /// Runs with the thread's state; without one (the thread has ended, but for its last calls, or there are too many) with
 /// the one that all such threads share. False: there is none either.
 #[inline(always)]
-fn with_thread(recorder: &'static Recorder, local: &mut Local, run: impl FnOnce(&mut ThreadState)) -> bool {
+pub(crate) fn with_thread(
+    recorder: &'static Recorder,
+    local: &mut Local,
+    run: impl FnOnce(&mut ThreadState),
+) -> bool {
     match recorder.thread(local) {
         Some(thread) => {
             run(thread);
@@ -375,9 +386,21 @@ fn event(
     entry_point: EntryPoint,
     entered: Entered,
 ) -> Option<Event> {
-    if recorder.tally.has_function_windows() {
+    if recorder.tally.wants_every_stack() {
         return event_by_stack(recorder, thread, caller, entry_point, entered);
     }
+    event_in_window(recorder, thread, caller, entry_point, entered)
+}
+
+/// The same where the window that is open decides.
+#[inline(always)]
+fn event_in_window(
+    recorder: &'static Recorder,
+    thread: &mut ThreadState,
+    caller: Caller,
+    entry_point: EntryPoint,
+    entered: Entered,
+) -> Option<Event> {
     if entered.window == 0 {
         return None;
     }
@@ -386,7 +409,8 @@ fn event(
     Some(Event { entered, leaf, entry_point, start })
 }
 
-/// The same where windows are defined by functions: the stack decides.
+/// The same where the stack is wanted in any case: windows that are defined by functions are told by it, and whether a task
+/// is created.
 #[cold]
 #[inline(never)]
 fn event_by_stack(
@@ -396,16 +420,54 @@ fn event_by_stack(
     entry_point: EntryPoint,
     other: Entered,
 ) -> Option<Event> {
-    if thread.tally().is_paused() {
+    let is_paused = thread.tally().is_paused();
+    if is_paused && !recorder.origins.are_wanted() {
         return None;
     }
     let (leaf, root) = stack(recorder, thread, caller, false);
-    let entered = recorder.tally.window_of_stack(thread.tally(), (leaf, root), other);
+    if recorder.origins.are_wanted() {
+        thread.creating = origin_slow(recorder, thread, leaf);
+        if is_paused {
+            return None;
+        }
+    }
+    let entered = match recorder.tally.has_function_windows() {
+        true => recorder.tally.window_of_stack(thread.tally(), (leaf, root), other),
+        false => other,
+    };
     if entered.window == 0 {
         return None;
     }
     let start = if thread.tally().wants_start() { start_address(thread) } else { 0 };
     Some(Event { entered, leaf, entry_point, start })
+}
+
+/// What the latest stack is to a task, if it is one in which a task gets its memory.
+#[cold]
+#[inline(never)]
+fn origin_slow(recorder: &Recorder, thread: &mut ThreadState, leaf: Option<u32>) -> Option<Origin> {
+    /// Between an allocation function and the one that creates tasks there are no more frames of the runtime's.
+    const FRAMES: usize = 6;
+    // SAFETY: each state has its walk memory behind it, used by its thread alone.
+    let entries = unsafe { &*thread.walk }.entries();
+    let is_creator = |entry: &Entry| {
+        let pc = (entry.address & NODE_ADDRESS_MASK).wrapping_sub(1);
+        recorder.origins.is_creator(pc)
+    };
+    entries.iter().rev().take(FRAMES).any(is_creator).then_some(())?;
+    // SAFETY: each state has its chain memory, used by its thread alone.
+    Some(unsafe { &*thread.chain }.origin_of(leaf?))
+}
+
+/// What the stack of a function that is just called is to the task that it creates. The thread is in the recorder.
+pub(crate) fn creating(recorder: &'static Recorder, local: &mut Local, caller: Caller) -> Option<Origin> {
+    let mut origin = None;
+    with_thread(recorder, local, |thread| {
+        let (leaf, _) = stack(recorder, thread, caller, true);
+        // SAFETY: each state has its chain memory, used by its thread alone.
+        origin = leaf.map(|leaf| unsafe { &*thread.chain }.origin_of(leaf));
+    });
+    origin
 }
 
 /// The address in the thread's start function, of the stack that was walked last.
@@ -481,82 +543,6 @@ fn root(end: End) -> Root {
         End::CutBadStack => Root::CutBadStack,
         End::CutDepth => Root::CutDepth,
     }
-}
-
-/// Runs a window call, unless the thread is inside the recorder.
-fn window_call(name: *const c_char, call: impl FnOnce(&'static Recorder, &mut Local, &[u8])) {
-    let Some(recorder) = recorder() else { return };
-    let local = local();
-    // SAFETY: the program passes a C string, by the function's contract.
-    let Some(name) = (unsafe { bytes(name) }) else {
-        recorder.tally.header().stray_ends.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
-        return;
-    };
-    let Some(idle) = local.enter(RECORDING) else {
-        recorder.tally.header().lost_window_calls.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
-        return;
-    };
-    call(recorder, local, name);
-    local.leave(idle);
-}
-
-/// `heaptally_window_begin`
-pub fn window_begin(name: *const c_char) {
-    window_call(name, |recorder, _, name| {
-        recorder.look_around();
-        recorder.tally.window_begin(name);
-    });
-}
-
-/// `heaptally_window_end`
-pub fn window_end(name: *const c_char) {
-    window_call(name, |recorder, _, name| {
-        recorder.look_around();
-        recorder.tally.window_end(name);
-    });
-}
-
-/// `heaptally_thread_window_begin`
-pub fn thread_window_begin(name: *const c_char) {
-    window_call(name, |recorder, local, name| match recorder.thread(local) {
-        Some(thread) => {
-            recorder.look_around();
-            recorder.tally.thread_window_begin(thread.tally(), name);
-        }
-        None => recorder.tally.lose_window(),
-    });
-}
-
-/// `heaptally_thread_window_end`
-pub fn thread_window_end(name: *const c_char) {
-    // Its begin was refused too, and counted.
-    window_call(name, |recorder, local, name| {
-        if let Some(thread) = recorder.thread(local) {
-            recorder.tally.thread_window_end(thread.tally(), name);
-        }
-    });
-}
-
-/// `heaptally_window_iterations`
-pub fn window_iterations(name: *const c_char, count: u64) {
-    window_call(name, |recorder, _, name| recorder.tally.window_iterations(name, count));
-}
-
-/// `heaptally_pause`
-pub fn pause() {
-    window_call(c"".as_ptr(), |recorder, local, _| {
-        if !with_thread(recorder, local, |thread| recorder.tally.pause(thread.tally())) {
-            recorder.tally.lose_window();
-        }
-    });
-}
-
-/// `heaptally_resume`
-pub fn resume() {
-    // Without a state its pause was refused too, and counted.
-    window_call(c"".as_ptr(), |recorder, local, _| {
-        with_thread(recorder, local, |thread| recorder.tally.resume(thread.tally()));
-    });
 }
 
 /// Runs with this thread's allocations taken for the recorder's own: they are neither recorded nor counted as lost.

@@ -22,6 +22,7 @@ use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, inherited, set};
 use crate::resumer::Resumers;
 use crate::start::{self, Area};
+use crate::task_origin::Origins;
 use crate::thread::FreeThreads;
 use crate::{armed, environment};
 
@@ -53,12 +54,18 @@ pub(crate) unsafe fn attach(head: &'static FileHeader, pid: u32) -> Option<&'sta
     }
     let resumers = Resumers::new();
     resumers.inherit(&parent.resumers, &tally);
+    let origins = Origins::new();
+    origins.inherit(&parent.origins);
+    if origins.are_wanted() {
+        tally.want_every_stack();
+    }
     let recorder = Recorder {
         tally,
         cache: parent.cache,
         modules,
         plans: own_plans,
         resumers,
+        origins,
         generation: AtomicU32::new(parent.generation.load(Ordering::Relaxed).wrapping_add(1)),
         coroutine_start: parent.coroutine_start,
         loader_start: parent.loader_start,

@@ -41,6 +41,8 @@ pub mod google_benchmark;
 pub mod operator_new;
 pub mod package_benchmark;
 pub mod start;
+pub mod task_origin;
+pub mod window;
 
 pub use heaptally_segment::layout::EntryPoint;
 pub use heaptally_tally::{Allocation, FreeKind};

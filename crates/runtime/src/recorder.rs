@@ -14,6 +14,7 @@ use crate::memory_map;
 use crate::module_table::ModuleTable;
 use crate::patch::{self, Plans};
 use crate::resumer::{self, Resumers};
+use crate::task_origin::Origins;
 use crate::thread::{FreeThreads, ThreadEnd, ThreadState};
 
 /// Everything that recording needs.
@@ -24,6 +25,7 @@ pub(crate) struct Recorder {
     /// What is to be done at functions' entries.
     pub(crate) plans: Plans,
     pub(crate) resumers: Resumers,
+    pub(crate) origins: Origins,
     /// Raised when code goes away: what is remembered of older generations is not used.
     pub(crate) generation: AtomicU32,
     /// Where `makecontext` lets a coroutine's first function return to; 0: not learnt.

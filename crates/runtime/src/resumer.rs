@@ -23,6 +23,8 @@ const NAMES: [&[u8]; 4] = [
     b"swift_job_run_on_task_executor",
     b"swift_job_run_on_serial_and_task_executor",
 ];
+/// In which of its functions tasks get their memory, likewise.
+const CREATORS: [&[u8]; 1] = [b"swift_task_create_common"];
 const LIBRARY: &[u8] = b"/libswift_Concurrency.so";
 const RUNTIME: &[u8] = b"/libswiftCore.so";
 /// How sections with facts of Swift code begin.
@@ -133,11 +135,17 @@ pub(crate) fn look(recorder: &Recorder) {
         }
         let Some(table) = SymbolTable::open(module.path, !is_library) else { return };
         let mut are_found = false;
-        table.visit(&mut |address, size| {
-            are_found = true;
+        let range = |address: u64, size: u64| {
             let start = address.wrapping_add(module.bias);
-            resumers.add((start, start.saturating_add(size.max(1))), &recorder.tally);
+            (start, start.saturating_add(size.max(1)))
+        };
+        table.visit(&NAMES, &mut |address, size| {
+            are_found = true;
+            resumers.add(range(address, size), &recorder.tally);
         });
+        if are_found && recorder.origins.are_wanted() {
+            table.visit(&CREATORS, &mut |address, size| recorder.origins.add_creator(range(address, size)));
+        }
         if are_found {
             table.visit_parts(&mut |address, is_part| {
                 let start = address.wrapping_add(module.bias);
@@ -215,12 +223,12 @@ impl SymbolTable {
     }
 
     /// Tells the addresses and sizes of the functions with one of the names.
-    fn visit(&self, see: &mut dyn FnMut(u64, u64)) {
+    fn visit(&self, wanted: &[&[u8]], see: &mut dyn FnMut(u64, u64)) {
         // Names may share their ends.
         let mut offsets = [u64::MAX; 16];
         let mut known = 0;
         self.scan(self.names, 64, |at, bytes, whole| {
-            for name in NAMES {
+            for name in wanted {
                 let mut from = 0;
                 while let Some(found) = bytes.get(from..).and_then(|rest| find(rest, name)) {
                     let place = from + found;

@@ -10,8 +10,8 @@ use heaptally_segment::layout::{
     AREA_BYTES, ATTEMPTS, AreaHeader, COUNTERS, DIRECTORIES, FIRST_AREA, FLAG_CHILD, FLAG_FORK_SAFE,
     FLAG_LIBC_ALLOCATOR, FLAG_LOADER_WATCHED, FLAG_MALLOC_IS_OURS, FLAG_NEW_IS_ALLOCATOR,
     FLAG_NEW_IS_RUNTIME, FLAG_SMALL_TABLES, FileHeader, HEADER, MAGIC, MODULES, NAMES_BYTES, NODES,
-    OPTION_FOLLOW_BENCHMARKS, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, PAGE, PLANS, RANGES, ROWS, Region,
-    STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
+    OPTION_FOLLOW_BENCHMARKS, OPTION_NAMED_WINDOWS, OPTION_NO_LIFETIMES, OPTION_TASK_ORIGINS, PAGE, PLANS,
+    RANGES, ROWS, Region, STATE_ATTACHED, STATE_ATTACHING, STRINGS, THREADS, TOTALS, VERSION, WINDOWS,
 };
 use heaptally_tally::{AreaMap, Options, Os, Pages, Spin, TableMap, Tally};
 use heaptally_unwind::RuleCache;
@@ -23,6 +23,7 @@ use crate::operator_new::Definer;
 use crate::patch::Plans;
 use crate::recorder::{Late, OtherCode, Recorder, recorder, set};
 use crate::resumer::{self, Resumers};
+use crate::task_origin::Origins;
 use crate::thread::{FreeThreads, ThreadEnd, end_thread};
 use crate::{
     armed, async_chain, child, environment, loader, namespace, object, package_benchmark, patch, sys,
@@ -138,6 +139,7 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         modules: ModuleTable::new(Pages::new(map.modules, os)),
         plans: Plans::new(plans, os),
         resumers: Resumers::new(),
+        origins: Origins::new(),
         generation: AtomicU32::new(1),
         coroutine_start: coroutine_start(),
         loader_start: loader_start(),
@@ -152,6 +154,10 @@ fn attach(segment: Segment, surroundings: &Surroundings) {
         is_loader_watched: AtomicU32::new(0),
     });
     recorder.modules.update(&recorder.tally);
+    if head.options & OPTION_TASK_ORIGINS != 0 {
+        recorder.tally.want_every_stack();
+        recorder.origins.turn_on();
+    }
     resumer::look(recorder);
     describe(recorder, header, surroundings, path);
     watch_forks();

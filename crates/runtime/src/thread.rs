@@ -13,6 +13,7 @@ use crate::local::{Local, RECORDING, local};
 use crate::memory_map::BUFFER_BYTES;
 use crate::recorder::{Late, Recorder, recorder};
 use crate::sys;
+use crate::task_origin::Origin;
 
 /// A thread's tables and memories. The walk's memory lies right behind it, then that of async callers.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct ThreadState {
     pub(crate) buffer: [u8; BUFFER_BYTES],
     /// A benchmark that was given up before its loop began: its object, and the run.
     pub(crate) given_up: (usize, u32),
+    /// What the latest allocation is to a task that gets its memory by it.
+    pub(crate) creating: Option<Origin>,
     /// The kernel's id of the thread that uses it; 0: none, or all that have no state of their own.
     owner: u32,
     /// The next one that is free.

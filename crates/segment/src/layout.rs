@@ -40,7 +40,7 @@ pub use window::{
 /// The first eight bytes of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HTALLYSG");
 /// Raised with every change of anything in this module. Both sides come from one build, so a mismatch is an error.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// The unit in which everything is placed, in bytes.
 pub const PAGE: u64 = 4096;
 /// How many images (executions of a program, and forked children) one file can hold at most; [`FileHeader::area_limit`]
@@ -65,6 +65,8 @@ pub const OPTION_BENCHMARK_NAMES: u32 = 1 << 6;
 /// [`FileHeader::options`]: of child processes those are recorded that run benchmarks of package-benchmark for its tool. The others
 /// get the recorder, too, and do no more than hand it on.
 pub const OPTION_FOLLOW_BENCHMARKS: u32 = 1 << 7;
+/// [`FileHeader::options`]: of each task of Swift's the stack that created it is looked for. It stands behind bits 8..16.
+pub const OPTION_TASK_ORIGINS: u32 = 1 << 16;
 /// [`FileHeader::options`], with [`OPTION_ORACLE`]: bits 8..16 hold which kind of unwind rule to make wrong on
 /// purpose, so that a test can see that the oracle finds it. 0: none.
 pub const OPTION_MUTATION_SHIFT: u32 = 8;
@@ -465,6 +467,9 @@ pub const ASYNC_FRAMES: u64 = (1 << 15) - 1;
 pub const ASYNC_UNKNOWN: u64 = 1 << 15;
 /// The address of the last [`NODE_ASYNC`] node of a stack: there are more callers, which were not found.
 pub const ASYNC_BROKEN: u64 = (1 << 16) - 1;
+/// The address of the last [`NODE_ASYNC`] node of a stack, beside a node's number: the task that is at its end there was created by
+/// that node's stack, of which the innermost frames are those of Swift's runtime.
+pub const ASYNC_ORIGIN: u64 = 1 << 47;
 /// [`Node::address`]: no frame, but the place where the middle of a very deep stack was left out.
 pub const NODE_ELIDED: u64 = 1 << 60;
 /// [`Node::address`]: this frame is a signal trampoline.

@@ -21,14 +21,15 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::mem::offset_of;
 use std::borrow::ToOwned;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::vec;
 use std::vec::Vec;
 
 use crate::layout::{
-    AREA_BYTES, AREA_LIMIT, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, PAGE, Root, VERSION,
-    WINDOW_AUTOMATIC, WINDOW_FUNCTION, WINDOW_PROCESS, WINDOW_THREAD,
+    AREA_BYTES, AREA_LIMIT, ASYNC_ORIGIN, FIRST_AREA, FileHeader, MAGIC, NAMES_BYTES, NODE_ASYNC, PAGE, Root,
+    VERSION, WINDOW_AUTOMATIC, WINDOW_FUNCTION, WINDOW_PROCESS, WINDOW_THREAD,
 };
 use source::{Bytes, Source};
 
@@ -176,6 +177,9 @@ pub struct Area {
     pub modules: Vec<Module>,
     /// The frames of all stacks: a caller comes before its callees.
     pub frames: Vec<Frame>,
+    /// The stacks that created tasks, by the number that [`ASYNC_ORIGIN`](crate::layout::ASYNC_ORIGIN) stands beside; a damaged one is
+    /// not there.
+    pub origins: HashMap<u32, Link>,
     /// What was counted, in order of its first appearance.
     pub rows: Vec<Row>,
     /// The threads that recorded.
@@ -368,6 +372,14 @@ pub struct Frame {
     pub module: Option<usize>,
     /// The caller.
     pub caller: Link,
+}
+
+impl Frame {
+    /// Where it is a note on what created a task: its key in [`Area::origins`].
+    pub fn origin(&self) -> Option<u32> {
+        let is_one = self.flags & NODE_ASYNC != 0 && self.address & ASYNC_ORIGIN != 0;
+        u32::try_from(self.address & !ASYNC_ORIGIN).ok().filter(|_| is_one)
+    }
 }
 
 /// A window's use of a stack.

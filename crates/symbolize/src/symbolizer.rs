@@ -202,7 +202,7 @@ fn place(location: &Location) -> Option<(ModuleId, u64)> {
     let address = match location.kind {
         FrameKind::Return | FrameKind::FramePointer => location.address.saturating_sub(1),
         FrameKind::Interrupted | FrameKind::Signal | FrameKind::Async => location.address,
-        FrameKind::Elided | FrameKind::EntryPoint => return None,
+        FrameKind::Elided | FrameKind::EntryPoint | FrameKind::TaskOrigin => return None,
     };
     Some((location.module?, address))
 }

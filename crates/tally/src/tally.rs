@@ -63,6 +63,11 @@ pub enum FreeKind {
     Realloc,
 }
 
+/// Windows are defined by functions, so that a stack decides.
+const BY_FUNCTION_WINDOWS: u32 = 1;
+/// The caller has a use for it.
+const BY_REQUEST: u32 = 2;
+
 /// The recorder's tables.
 #[derive(Debug)]
 pub struct Tally {
@@ -74,8 +79,8 @@ pub struct Tally {
     threads: ThreadTable,
     blocks: BlockMap,
     lifetimes: bool,
-    /// Not 0: windows are defined by functions, so that a stack decides.
-    function_windows: AtomicU32,
+    /// Why the stack of each allocation is wanted, whatever windows are open: `BY_*` bits.
+    every_stack: AtomicU32,
 }
 
 impl Tally {
@@ -96,7 +101,7 @@ impl Tally {
             threads: ThreadTable::new(map, os, header),
             blocks: BlockMap::new(os, options.spacing),
             lifetimes: options.lifetimes,
-            function_windows: AtomicU32::new(0),
+            every_stack: AtomicU32::new(0),
         }
     }
 
@@ -147,7 +152,18 @@ impl Tally {
     /// Whether the stack of an allocation decides to which window it belongs.
     #[inline]
     pub fn has_function_windows(&self) -> bool {
-        self.function_windows.load(Ordering::Relaxed) != 0
+        self.every_stack.load(Ordering::Relaxed) & BY_FUNCTION_WINDOWS != 0
+    }
+
+    /// Whether the stack of each allocation is wanted, whatever windows are open.
+    #[inline]
+    pub fn wants_every_stack(&self) -> bool {
+        self.every_stack.load(Ordering::Relaxed) != 0
+    }
+
+    /// The stack of each allocation is wanted, for the caller's own sake.
+    pub fn want_every_stack(&self) {
+        self.every_stack.fetch_or(BY_REQUEST, Ordering::Release);
     }
 
     /// The window to which a stack belongs, by its leaf, if it is one defined by a function; else `other`. Where the stack is
@@ -176,7 +192,7 @@ impl Tally {
             self.lose_window();
             return 0;
         };
-        self.function_windows.store(1, Ordering::Release);
+        self.every_stack.fetch_or(BY_FUNCTION_WINDOWS, Ordering::Release);
         number
     }
 

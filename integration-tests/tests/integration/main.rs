@@ -48,6 +48,7 @@ mod stacks;
 mod standard;
 mod start;
 mod surrounding;
+mod task_origin;
 mod terminal;
 mod thread_life;
 mod thread_window;

@@ -2,7 +2,7 @@
 //!
 //! A stack with async callers is, leaf first: the frames of the async function and what it called, then its callers. The
 //! frames behind the function say which executor resumed it, differ from run to run, and stand beside: several stacks of
-//! the segment may be one of the profile.
+//! the segment may be one of the profile. Behind the last caller may stand the stack that created the task.
 
 use std::collections::HashMap;
 
@@ -95,47 +95,23 @@ impl<'a> Stacks<'a> {
     }
 
     fn find(&self, leaf: Link, entry_point: LocationId) -> Found {
-        let mut locations = vec![entry_point];
-        let (mut callers, mut executor) = (Vec::new(), Vec::new());
-        // How many frames are the async function's, if there is one.
-        let mut frames = None;
-        let (mut is_unknown, mut uses_frame_pointer) = (false, false);
-        let mut link = leaf;
-        let root = loop {
-            let id = match link {
-                Link::Root(root) => break root,
-                Link::Frame(id) => id,
-            };
-            // A caller comes before its callees, so this ends.
-            let Some(frame) = self.area.frames.get(id) else { break Root::CutBadInformation };
-            link = frame.caller;
-            if frame.flags & NODE_ASYNC != 0 {
-                match frame.address {
-                    ASYNC_BROKEN => is_unknown = true,
-                    note if note < ASYNC_BROKEN => {
-                        frames = Some(note & ASYNC_FRAMES);
-                        is_unknown |= note & ASYNC_UNKNOWN != 0;
-                    }
-                    _ => callers.push(self.first_location + id),
-                }
-                continue;
-            }
-            uses_frame_pointer |= frame.flags & NODE_FRAME_POINTER != 0;
-            let is_recorders = self.recorder.is_some() && frame.module == self.recorder;
-            let place = match &mut frames {
-                Some(0) => &mut executor,
-                Some(left) => {
-                    *left -= 1;
-                    &mut locations
-                }
-                None => &mut locations,
-            };
-            if !is_recorders {
-                place.push(self.first_location + id);
-            }
-        };
-        // The last caller comes first.
-        locations.extend(callers.into_iter().rev());
+        let mut part = Part::default();
+        part.locations.push(entry_point);
+        let mut root = self.walk(leaf, &mut part);
+        let is_async = part.frames.is_some();
+        let executor = std::mem::take(&mut part.executor);
+        let mut locations = part.locations;
+        let (mut is_unknown, mut uses_frame_pointer) = (part.is_unknown, part.uses_frame_pointer);
+        // What created a task was there before it, so this ends.
+        while let Some((note, origin)) = part.origin {
+            locations.push(note);
+            part = Part::default();
+            let origins = self.walk(origin, &mut part);
+            root = if root == Root::Complete { origins } else { root };
+            locations.append(&mut part.locations);
+            is_unknown |= part.is_unknown;
+            uses_frame_pointer |= part.uses_frame_pointer;
+        }
         let cut_reason = match root {
             Root::Complete => "",
             Root::CutNoInformation => "no unwind information, and no frame pointer that could be followed",
@@ -150,6 +126,66 @@ impl<'a> Stacks<'a> {
             _ => Capture::Cut,
         };
         let stack = Stack { locations, capture, cut_reason: cut_reason.to_owned() };
-        Found { stack, is_async: frames.is_some(), executor }
+        Found { stack, is_async, executor }
     }
+
+    /// Adds the frames from a leaf on to a part, and tells how they end.
+    fn walk(&self, leaf: Link, part: &mut Part) -> Root {
+        let mut callers = Vec::new();
+        let mut link = leaf;
+        let root = loop {
+            let id = match link {
+                Link::Root(root) => break root,
+                Link::Frame(id) => id,
+            };
+            // A caller comes before its callees, so this ends.
+            let Some(frame) = self.area.frames.get(id) else { break Root::CutBadInformation };
+            link = frame.caller;
+            if frame.flags & NODE_ASYNC != 0 {
+                match (frame.origin(), frame.address) {
+                    (Some(origin), _) => {
+                        let origin = self.area.origins.get(&origin);
+                        part.origin = origin.map(|origin| (self.first_location + id, *origin));
+                    }
+                    (None, ASYNC_BROKEN) => part.is_unknown = true,
+                    (None, note) if note < ASYNC_BROKEN => {
+                        part.frames = Some(note & ASYNC_FRAMES);
+                        part.is_unknown |= note & ASYNC_UNKNOWN != 0;
+                    }
+                    _ => callers.push(self.first_location + id),
+                }
+                continue;
+            }
+            part.uses_frame_pointer |= frame.flags & NODE_FRAME_POINTER != 0;
+            let is_recorders = self.recorder.is_some() && frame.module == self.recorder;
+            let place = match &mut part.frames {
+                Some(0) => &mut part.executor,
+                Some(left) => {
+                    *left -= 1;
+                    &mut part.locations
+                }
+                None => &mut part.locations,
+            };
+            if !is_recorders {
+                place.push(self.first_location + id);
+            }
+        };
+        // The last caller comes first.
+        part.locations.extend(callers.into_iter().rev());
+        root
+    }
+}
+
+/// The frames of one stack of the segment.
+#[derive(Default)]
+struct Part {
+    /// Those of the async function and what it called, then its callers; all of another stack.
+    locations: Vec<LocationId>,
+    executor: Vec<LocationId>,
+    /// How many more frames are the async function's, if there is one.
+    frames: Option<u64>,
+    is_unknown: bool,
+    uses_frame_pointer: bool,
+    /// What created the task: the note, and its leaf.
+    origin: Option<(LocationId, Link)>,
 }

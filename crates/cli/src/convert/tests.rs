@@ -2,7 +2,7 @@
 
 use heaptally_profile::model::{Capture, Executor};
 use heaptally_segment::layout::{
-    ASYNC_BROKEN, ASYNC_UNKNOWN, NODE_ADDRESS_MASK, NOTE_NAMESPACE, OPTION_NAMED_WINDOWS, Root,
+    ASYNC_BROKEN, ASYNC_ORIGIN, ASYNC_UNKNOWN, NODE_ADDRESS_MASK, NOTE_NAMESPACE, OPTION_NAMED_WINDOWS, Root,
 };
 use heaptally_segment::read::{Frame, Link, Oracle};
 
@@ -28,6 +28,7 @@ fn area() -> Area {
             frame(0x7000_1000, 0, Some(0), Link::Root(Root::Complete)),
             frame(0x7000_2000, 0, Some(0), Link::Frame(0)),
         ],
+        origins: HashMap::new(),
         rows: vec![row(Link::Frame(1), EntryPoint::Malloc)],
         threads: Vec::new(),
         losses: read::Losses::default(),
@@ -299,6 +300,51 @@ fn executors_are_no_part_of_a_stack() {
             (Capture::AsyncUnknown, vec![0, 0x40, 0x30], 5, Some(2), vec![(vec![0x10], 5)]),
             (Capture::AsyncUnknown, vec![0, 0x40, 0x30, 0x500], 5, Some(2), vec![(vec![0x10], 5)]),
         ]
+    );
+}
+
+/// A task that was created by a stack in another task, which a function on a stack of its own created.
+#[test]
+fn what_created_a_task_stands_behind_it() {
+    let mut area = area();
+    let code = |at: u64, caller| frame(0x7000_1000 + at, 0, Some(0), caller);
+    let note = |what: u64, caller| frame(what, NODE_ASYNC, None, caller);
+    let caller_of = |at: u64, callee| frame(0x7000_1000 + at, NODE_ASYNC, Some(0), callee);
+    area.frames = vec![
+        code(0x10, Link::Root(Root::Complete)),
+        code(0x20, Link::Frame(0)),
+        note(1, Link::Frame(1)),
+        caller_of(0x30, Link::Frame(2)),
+        note(ASYNC_ORIGIN | 77, Link::Frame(3)),
+        code(0x40, Link::Root(Root::Complete)),
+        note(1, Link::Frame(1)),
+        caller_of(0x50, Link::Frame(6)),
+        note(ASYNC_ORIGIN | 88, Link::Frame(7)),
+        // One that is not known.
+        note(ASYNC_ORIGIN | 99, Link::Frame(7)),
+    ];
+    area.origins = HashMap::from([(77, Link::Frame(5)), (88, Link::Frame(4))]);
+    area.rows = [8, 9].map(|leaf| row(Link::Frame(leaf), EntryPoint::Malloc)).into();
+    let profile = converted(vec![area]);
+    let stacks: Vec<(Capture, Vec<(u64, FrameKind)>)> = profile
+        .stacks
+        .iter()
+        .map(|stack| {
+            let places = stack.locations.iter().map(|at| &profile.locations[*at]);
+            (stack.capture, places.skip(1).map(|place| (place.address & 0xfff, place.kind)).collect())
+        })
+        .collect();
+    let own = [(0x20, FrameKind::Return), (0x50, FrameKind::Async)];
+    let behind = [
+        (0, FrameKind::TaskOrigin),
+        (0x20, FrameKind::Return),
+        (0x30, FrameKind::Async),
+        (0, FrameKind::TaskOrigin),
+        (0x40, FrameKind::Return),
+    ];
+    assert_eq!(
+        stacks,
+        [(Capture::Complete, [&own[..], &behind[..]].concat()), (Capture::Complete, own.into())]
     );
 }
 

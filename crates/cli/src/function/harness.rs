@@ -49,9 +49,9 @@ pub(crate) fn put_apart(profile: &mut Profile, finder: &Finder) {
 /// Whether a frame's code is in the ranges of its module.
 fn is_within(location: &Location, of_module: &[Option<&Ranges>]) -> bool {
     let address = match location.kind {
-        FrameKind::Interrupted | FrameKind::Signal => location.address,
-        FrameKind::Return | FrameKind::FramePointer | FrameKind::Async => location.address.wrapping_sub(1),
-        FrameKind::Elided | FrameKind::EntryPoint => return false,
+        FrameKind::Interrupted | FrameKind::Signal | FrameKind::Async => location.address,
+        FrameKind::Return | FrameKind::FramePointer => location.address.wrapping_sub(1),
+        FrameKind::Elided | FrameKind::EntryPoint | FrameKind::TaskOrigin => return false,
     };
     let ranges = location.module.and_then(|module| of_module.get(module).copied().flatten());
     ranges.is_some_and(|ranges| ranges.iter().any(|(start, end)| (*start..*end).contains(&address)))

@@ -89,7 +89,7 @@ impl<'p> CallSites<'p> {
 
     /// Whose a frame is. `None` for the allocation function itself, and for frames that were left out.
     pub fn standing(&self, location: &Location, line_index: usize) -> Option<Standing> {
-        if matches!(location.kind, FrameKind::EntryPoint | FrameKind::Elided) {
+        if matches!(location.kind, FrameKind::EntryPoint | FrameKind::Elided | FrameKind::TaskOrigin) {
             return None;
         }
         let function = location.lines.get(line_index).map(|line| line.function);

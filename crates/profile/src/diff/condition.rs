@@ -36,6 +36,8 @@ pub enum What {
     Recorder,
     /// Whether blocks were followed: what one side alone knows is not compared.
     Lifetimes,
+    /// Whether stacks in tasks go on with what created the task: where one side's alone do, they are other stacks.
+    TaskOrigins,
     /// How allocations were sampled.
     Sampling,
     /// How many allocations were lost, or have a stack that was cut. Also where both sides lost as many: they need not be
@@ -62,7 +64,7 @@ impl What {
     pub fn is_of_place(self) -> bool {
         match self {
             Self::Architecture | Self::Machine | Self::Libc | Self::Allocator | Self::Compilers => true,
-            Self::Recorder | Self::Lifetimes | Self::Sampling => false,
+            Self::Recorder | Self::Lifetimes | Self::TaskOrigins | Self::Sampling => false,
             Self::Incomplete | Self::Ending | Self::Windows | Self::Nameless | Self::Definitions => false,
             Self::Estimates | Self::LiveOnly => false,
         }
@@ -83,6 +85,7 @@ pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) ->
     };
     let unlike =
         |what: What, values: [String; 2]| (values[0] != values[1]).then_some(Condition { what, values });
+    let task_origins = |joined: bool| if joined { "joined" } else { "not joined" }.to_owned();
     let lifetimes = |followed: bool| if followed { "followed" } else { "not followed" }.to_owned();
     [
         known(What::Architecture, environments.map(|of| of.architecture.clone())),
@@ -92,6 +95,7 @@ pub(super) fn conditions(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2]) ->
         known(What::Compilers, environments.map(|of| of.compilers.join(", "))),
         known(What::Recorder, environments.map(|of| of.recorder.clone())),
         unlike(What::Lifetimes, environments.map(|of| lifetimes(of.lifetimes))),
+        unlike(What::TaskOrigins, environments.map(|of| task_origins(of.task_origins))),
         unlike(
             What::Sampling,
             environments.map(|of| of.origin.as_ref().map(|of| of.sampling.clone()).unwrap_or_default()),

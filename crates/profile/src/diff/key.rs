@@ -91,6 +91,7 @@ const NAMED: u8 = 0;
 const ENTRY: u8 = 1;
 const ELIDED: u8 = 2;
 const NAMELESS: u8 = 3;
+const TASK_ORIGIN: u8 = 4;
 
 impl Keys {
     pub(super) fn new(profiles: [&Profile; 2], sites: [&CallSites<'_>; 2], options: &DiffOptions) -> Self {
@@ -109,12 +110,12 @@ impl Keys {
         };
         let nameless = |frame: &Frame<'_>| of(NAMELESS, place(frame, &same_build));
 
-        let mut meanings = BTreeSet::from([of(ELIDED, String::new())]);
+        let mut meanings = BTreeSet::from([of(ELIDED, String::new()), of(TASK_ORIGIN, String::new())]);
         for (side, profile) in profiles.into_iter().enumerate() {
             meanings.extend((0..profile.functions.len()).map(|function| named(side, function)));
             for frame in frames_of(profile) {
                 match (frame.kind, frame.name()) {
-                    (FrameKind::Elided, _) => {}
+                    (FrameKind::Elided | FrameKind::TaskOrigin, _) => {}
                     (FrameKind::EntryPoint, Some(name)) => {
                         meanings.insert(of(ENTRY, name.to_owned()));
                     }
@@ -127,7 +128,7 @@ impl Keys {
         }
         let meanings: Vec<Meaning> = meanings.into_iter().collect();
         let find = |meaning: &Meaning| meanings.binary_search(meaning).unwrap_or_default() as Key;
-        let elided = find(&of(ELIDED, String::new()));
+        let [elided, task_origin] = [ELIDED, TASK_ORIGIN].map(|rank| find(&of(rank, String::new())));
         let mut known = vec![Known::default(); meanings.len()];
         let items = [0, 1].map(|side| {
             let profile = profiles[side];
@@ -136,6 +137,7 @@ impl Keys {
             let mut item = |frame: Frame<'_>| {
                 let key = match (frame.kind, frame.name(), frame.function_id) {
                     (FrameKind::Elided, ..) => elided,
+                    (FrameKind::TaskOrigin, ..) => task_origin,
                     (FrameKind::EntryPoint, Some(name), _) => find(&of(ENTRY, name.to_owned())),
                     (_, Some(_), Some(function)) => functions.get(function).copied().unwrap_or_default(),
                     _ => find(&nameless(&frame)),
@@ -148,7 +150,7 @@ impl Keys {
                 Item {
                     key,
                     inlined: frame.inlined,
-                    listed: frame.kind == FrameKind::Elided
+                    listed: matches!(frame.kind, FrameKind::Elided | FrameKind::TaskOrigin)
                         || location.is_some_and(|location| sites[side].lists(location, frame.line_index)),
                     standing: location.and_then(|location| sites[side].standing(location, frame.line_index)),
                     entry: frame.kind == FrameKind::EntryPoint,

@@ -13,6 +13,7 @@ pub(super) struct Conditions<'p> {
     architecture: Option<&'p str>,
     libc: Option<&'p str>,
     lifetimes: Option<bool>,
+    task_origins: Option<bool>,
 }
 
 impl<'p> Conditions<'p> {
@@ -22,6 +23,15 @@ impl<'p> Conditions<'p> {
         text("the recorder", &mut self.recorder, &environment.recorder)?;
         text("the architecture", &mut self.architecture, &environment.architecture)?;
         text("the C library", &mut self.libc, &environment.libc)?;
+        let joined = [environment.task_origins, *self.task_origins.get_or_insert(environment.task_origins)];
+        if joined[0] != joined[1] {
+            let [found, expected] = joined.map(|joined| joined.to_string());
+            return Err(Error::Unlike {
+                what: "whether tasks were joined to what created them",
+                found,
+                expected,
+            });
+        }
         let lifetimes = environment.lifetimes;
         let expected = *self.lifetimes.get_or_insert(lifetimes);
         if lifetimes == expected {

@@ -126,7 +126,7 @@ impl<'p, 's> Matcher<'p, 's> {
     fn begins_in(&self, fits: &Fits, stack: &Stack) -> bool {
         for &at in stack.locations.iter().rev() {
             let Some(location) = self.profile.locations.get(at) else { continue };
-            if matches!(location.kind, FrameKind::Elided | FrameKind::EntryPoint) {
+            if matches!(location.kind, FrameKind::Elided | FrameKind::EntryPoint | FrameKind::TaskOrigin) {
                 continue;
             }
             for line_index in (0..frame_count(location)).rev() {

@@ -218,6 +218,7 @@ fn location() -> impl Strategy<Value = Location> {
         FrameKind::FramePointer,
         FrameKind::Async,
         FrameKind::Elided,
+        FrameKind::TaskOrigin,
         FrameKind::EntryPoint,
     ]);
     let line = (any::<usize>(), any::<u32>()).prop_map(|(function, line)| Line { function, line });
@@ -288,7 +289,7 @@ fn environment() -> impl Strategy<Value = Environment> {
     });
     let unknown =
         prop::collection::btree_set(select(&[Metric::Windows, Metric::Bytes, Metric::Threads][..]), 0..3);
-    let rest = (prop::option::of(origin), unknown, machine);
+    let rest = (prop::option::of(origin), unknown, machine, any::<bool>());
     (text(), text(), texts(), texts(), any::<bool>(), any::<u64>(), any::<Option<i32>>(), rest).prop_map(
         |(recorder, libc, command, compilers, lifetimes, frees_from_before, exit_code, rest)| Environment {
             recorder,
@@ -303,6 +304,7 @@ fn environment() -> impl Strategy<Value = Environment> {
             origin: rest.0,
             unknown: rest.1,
             machine: rest.2.to_owned(),
+            task_origins: rest.3,
         },
     )
 }

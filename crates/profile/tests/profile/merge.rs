@@ -15,7 +15,8 @@ use crate::normal_form::reversed;
 fn runs() -> impl Strategy<Value = Vec<Profile>> {
     prop::collection::vec(arbitrary::one_run(), 3).prop_map(|mut runs| {
         for run in &mut runs {
-            let Environment { recorder, libc, lifetimes, .. } = &mut run.environment;
+            let Environment { recorder, libc, lifetimes, task_origins, .. } = &mut run.environment;
+            *task_origins = false;
             (*recorder, *libc, *lifetimes) = ("0.1.0".into(), "glibc 2.36".into(), true);
             (run.environment.origin, run.environment.unknown) = (None, [].into());
         }

@@ -26,6 +26,7 @@ impl<'p> Function<'p> {
     fn of(frame: &Frame<'p>) -> Self {
         let place = match frame.kind {
             FrameKind::Elided => "(frames left out)".to_owned(),
+            FrameKind::TaskOrigin => crate::frame::TASK_ORIGIN.to_owned(),
             _ if frame.name().is_none() => frame.place(),
             _ => String::new(),
         };

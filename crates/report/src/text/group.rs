@@ -98,7 +98,7 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
         }
         let of_stack = row
             .frames(context.profile)
-            .filter(|frame| frame.kind != FrameKind::Elided)
+            .filter(|frame| !matches!(frame.kind, FrameKind::Elided | FrameKind::TaskOrigin))
             .filter(|frame| context.options.full || !stack::is_listed(context.profile, context.sites, frame));
         for frame in of_stack.chain(site) {
             if let Some(sums) = sums.get_mut(table.index(&frame) as usize)

@@ -118,6 +118,7 @@ pub(super) fn read(source: Source<'_>, start: u64) -> Result<Option<Area>, Error
         command: long_text(offset_of!(AreaHeader, command), offset_of!(AreaHeader, command_len))?,
         request: long_text(offset_of!(AreaHeader, request), offset_of!(AreaHeader, request_len))?,
         windows,
+        origins: stacks.take_origins()?,
         frames: stacks.into_frames(),
         rows,
         threads: threads.lives,

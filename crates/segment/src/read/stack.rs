@@ -26,6 +26,8 @@ pub(super) struct Stacks<'a> {
     /// What became of each node that was asked for; `None`: it, or a node towards the root, is damaged.
     known: HashMap<u32, Option<Link>>,
     ids: HashMap<Frame, usize>,
+    /// What tasks were created by, as far as it was not asked for.
+    origins: Vec<u32>,
     frames: Vec<Frame>,
 }
 
@@ -38,8 +40,23 @@ impl<'a> Stacks<'a> {
             blocks: HashMap::new(),
             known: HashMap::new(),
             ids: HashMap::new(),
+            origins: Vec::new(),
             frames: Vec::new(),
         }
+    }
+
+    /// What the tasks were created by that were met so far, and those whose tasks are met with that.
+    pub(super) fn take_origins(&mut self) -> Result<HashMap<u32, Link>, Error> {
+        let mut origins = HashMap::new();
+        while let Some(number) = self.origins.pop() {
+            if origins.contains_key(&number) {
+                continue;
+            }
+            if let Some(link) = self.resolve(number)? {
+                origins.insert(number, link);
+            }
+        }
+        Ok(origins)
     }
 
     pub(super) fn into_frames(self) -> Vec<Frame> {
@@ -92,8 +109,11 @@ impl<'a> Stacks<'a> {
     fn intern(&mut self, number: u32, address: u64, caller: Link) -> Link {
         let flags = address & !(NODE_ADDRESS_MASK | NODE_RESUMED);
         let address = address & NODE_ADDRESS_MASK;
-        let is_note = flags & NODE_ASYNC != 0 && address <= ASYNC_BROKEN;
-        let module = if flags & NODE_ELIDED != 0 || is_note {
+        let mut frame = Frame { address, flags, module: None, caller };
+        // A stack that creates a task is made before that is met: anything else is damage, and could be a circle.
+        self.origins.extend(frame.origin().filter(|origin| *origin < number));
+        let is_note = flags & NODE_ASYNC != 0 && (address <= ASYNC_BROKEN || frame.origin().is_some());
+        frame.module = if flags & NODE_ELIDED != 0 || is_note {
             None
         } else if flags & (NODE_INTERRUPTED | NODE_SIGNAL | NODE_ASYNC) != 0 {
             self.modules.find(address, number)
@@ -101,7 +121,6 @@ impl<'a> Stacks<'a> {
             // A call that does not return can be a module's last instruction.
             self.modules.find(address.saturating_sub(1), number)
         };
-        let frame = Frame { address, flags, module, caller };
         let id = *self.ids.entry(frame).or_insert_with(|| {
             self.frames.push(frame);
             self.frames.len() - 1

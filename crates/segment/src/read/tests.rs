@@ -9,9 +9,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::layout::{
-    AreaHeader, CHILD_NAME_BYTES, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_OFFSET, COUNTERS, ChildName,
-    Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, EntryPoint, FIRST_NODE, MODULES,
-    NODE_INTERRUPTED, NODES, Node, ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS, WINDOWS,
+    ASYNC_ORIGIN, AreaHeader, CHILD_NAME_BYTES, CHILD_NAME_TAKEN, CHILD_NAME_WRITTEN, CHILDREN_OFFSET,
+    COUNTERS, ChildName, Counters, DIRECTORIES, DIRECTORY_BYTES, ENTERED_ENTRY_BITS, EntryPoint, FIRST_NODE,
+    MODULES, NODE_ASYNC, NODE_INTERRUPTED, NODES, Node, ROWS, STATE_ATTACHED, STRINGS, THREADS, TOTALS,
+    WINDOWS,
 };
 
 mod attempt;
@@ -266,6 +267,47 @@ fn a_node_belongs_to_the_module_of_its_time() {
         .map(|frame| frame.module.map_or(&b""[..], |module| &area.modules[module].path))
         .collect();
     assert_eq!(paths, nodes.map(|(_, _, path)| path.as_bytes()));
+}
+
+#[test]
+fn what_created_a_task_is_followed_once_and_only_backwards() {
+    let maker = Maker::new();
+    maker.window(1, WINDOW_PROCESS, "w");
+    let complete = Root::Complete as u32;
+    let origin = |number: u64| NODE_ASYNC | ASYNC_ORIGIN | number;
+    maker.node(16, 0x10, complete);
+    maker.node(17, 0x20, complete);
+    maker.node(18, origin(16), 17); // Created by a stack,
+    maker.node(19, 0x30, complete);
+    maker.node(20, origin(18), 19); // by one in a task,
+    maker.node(21, origin(21), 19); // by itself,
+    maker.node(22, origin(900), 19); // by a later one,
+    maker.node(23, origin(24), 19);
+    maker.node(24, origin(23), 19); // by each other,
+    maker.node(25, 0, complete);
+    maker.node(26, origin(25), 19); // by a damaged one.
+    maker.chunk(0, 0, 0);
+    for (row, node) in [(1, 20), (2, 21), (3, 22), (4, 23), (5, 24), (6, 26)] {
+        maker.row(row, 1, node, [1, 1, 1]);
+        maker.counter(0, row, ALLOCATIONS, 1);
+    }
+    let area = maker.area();
+    assert_eq!(area.rows.len(), 6);
+    assert_eq!(area.losses.damaged, 0);
+    let mut known: Vec<u32> = area.origins.keys().copied().collect();
+    known.sort_unstable();
+    assert_eq!(known, [16, 18, 23]);
+    // From each row the way comes to an end.
+    for row in &area.rows {
+        let (mut link, mut steps) = (row.leaf, 0);
+        while let Link::Frame(id) = link {
+            let frame = &area.frames[id];
+            steps += 1;
+            let origin = frame.origin().and_then(|origin| area.origins.get(&origin));
+            link = origin.copied().unwrap_or(frame.caller);
+        }
+        assert!((2..=3).contains(&steps), "{steps}");
+    }
 }
 
 #[test]

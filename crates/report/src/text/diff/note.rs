@@ -22,6 +22,12 @@ pub fn words(condition: &Condition) -> String {
                 "blocks were {base} in the base, {change} in the change: only allocations are compared"
             );
         }
+        What::TaskOrigins => {
+            return format!(
+                "Swift's tasks were {base} to what created them in the base, {change} in the change: their stacks differ by that; \
+                 record both with --task-origins, or both without"
+            );
+        }
         What::Sampling => {
             return format!(
                 "sampled ({base} in the base, {change} in the change): the numbers are estimates"
