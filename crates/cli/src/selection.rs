@@ -137,7 +137,12 @@ pub(crate) fn advice<'p>(
             .to_owned();
     }
     let functions = profiles.iter().flat_map(|profile| &profile.functions);
-    let names: Vec<Cow<'_, str>> = functions.map(|function| short_name::shorten(&function.name)).collect();
+    let names: Vec<Cow<'_, str>> = functions
+        .map(|function| {
+            let [name, _] = short_name::shown(&function.name, short_name::Language::of(function));
+            name
+        })
+        .collect();
     let near: Vec<String> = patterns
         .into_iter()
         .filter(|(kind, _)| *kind != "exclude")

@@ -48,6 +48,7 @@ pub mod pprof;
 mod process;
 pub mod repeat;
 pub mod short_name;
+pub mod swift_name;
 pub mod total;
 mod validate;
 pub mod view;

@@ -1,4 +1,5 @@
-//! Names as reports print them: those of C++ as people write them, none with the number that a compiler gave to a clone.
+//! Names as reports print them: those of C++ as people write them, those of Swift simplified, none with the number that a compiler
+//! gave to a clone.
 //!
 //! ```text
 //! std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >       std::string
@@ -8,7 +9,7 @@
 use std::borrow::Cow;
 
 use crate::model::Function;
-use crate::name_part;
+use crate::{name_part, swift_name};
 
 /// What LLVM gives to functions that it made visible to other modules, with a number that another build has otherwise.
 const LLVM: &str = ".llvm.";
@@ -91,20 +92,49 @@ fn without_llvm_number(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{before}{rest}"))
 }
 
-/// The texts that a function is printed as beside its whole name: short, and short without parameters.
-pub fn printed(function: &Function) -> [Cow<'_, str>; 2] {
-    let plain = without_parameters(&function.name, is_cpp(function));
-    [shorten(&function.name), shorten(plain)]
+/// By which rules a name is shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Language {
+    /// Its names have parameters, which are left out where there is little room.
+    Cpp,
+    /// Its names are simplified, and what is wrapped around a function is left out ([`swift_name`]).
+    Swift,
+    /// Any other, or unknown.
+    Other,
 }
 
-/// Whether a function's name is one of C++, by its mangled one.
-pub fn is_cpp(function: &Function) -> bool {
-    function.system_name.starts_with("_Z")
+impl Language {
+    /// Of a function, by its mangled name or else by its source.
+    pub fn of(function: &Function) -> Self {
+        match function.system_name.starts_with("_Z") {
+            true => Self::Cpp,
+            false if swift_name::is_swift(function) => Self::Swift,
+            false => Self::Other,
+        }
+    }
 }
 
-/// A C++ function's name without its parameters; another name as it is.
-pub fn without_parameters(name: &str, is_cpp: bool) -> &str {
-    if is_cpp { name_part::without_parameters(name) } else { name }
+/// A name as reports print it where they do not print it in full, and where there is little room, too.
+pub fn shown(name: &str, language: Language) -> [Cow<'_, str>; 2] {
+    match language {
+        Language::Cpp => [shorten(name), shorten(name_part::without_parameters(name))],
+        Language::Other => [shorten(name), shorten(name)],
+        Language::Swift => {
+            let within = swift_name::function(name);
+            let text = if within.is_empty() { swift_name::simplified(name) } else { within };
+            [Cow::Owned(text.clone()), Cow::Owned(text)]
+        }
+    }
+}
+
+/// The texts that a function is printed as beside its whole name.
+pub fn printed(function: &Function) -> Vec<Cow<'_, str>> {
+    let language = Language::of(function);
+    let mut texts = Vec::from(shown(&function.name, language));
+    if language == Language::Swift {
+        texts.push(Cow::Owned(swift_name::simplified(&function.name)));
+    }
+    texts
 }
 
 #[cfg(test)]
@@ -143,7 +173,11 @@ mod tests {
 
     #[test]
     fn parameters_are_left_out_of_cpp_names_only() {
-        let short = |name, system_name: &str| without_parameters(name, system_name.starts_with("_Z"));
+        let short = |name, system_name: &str| {
+            let function = Function { system_name: system_name.into(), ..Function::default() };
+            let [_, short] = shown(name, Language::of(&function));
+            short.into_owned()
+        };
         assert_eq!(short("add(std::string const&)", "_Z3addv"), "add");
         assert_eq!(short("f(int (*)(char)) const", "_Z1f"), "f");
         assert_eq!(short("Call::operator()(int)", "_Z1f"), "Call::operator()");
@@ -154,5 +188,18 @@ mod tests {
         assert_eq!(short("<fn(A) as B>::f", "_RNv"), "<fn(A) as B>::f");
         assert_eq!(short("(anonymous namespace)::f(int)", "_Z1f"), "(anonymous namespace)::f");
         assert_eq!(short("a::(anonymous namespace)::f", "_Z1f"), "a::(anonymous namespace)::f");
+    }
+
+    #[test]
+    fn names_of_swift_are_those_of_the_function_within() {
+        let name = "(1) await resume partial function for partial apply forwarder for closure #1 () -> () in a.f(x: Swift.Int) -> ()";
+        let function = Function { name: name.into(), system_name: "$s1a".into(), ..Function::default() };
+        assert_eq!(shown(name, Language::of(&function)), ["closure #1 in f(x:)"; 2]);
+        assert_eq!(
+            printed(&function),
+            ["closure #1 in f(x:)", "closure #1 in f(x:)", "partial apply for closure #1 in f(x:)"]
+        );
+        let thunk = "reabstraction thunk helper from @escaping () -> () to @escaping () -> (@out ())";
+        assert_eq!(shown(thunk, Language::Swift)[0], swift_name::simplified(thunk));
     }
 }

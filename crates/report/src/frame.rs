@@ -2,7 +2,7 @@
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::FrameKind;
-use heaptally_profile::short_name;
+use heaptally_profile::short_name::{Language, shown};
 
 use crate::escape::escape;
 
@@ -19,9 +19,25 @@ pub(crate) fn name(frame: &Frame<'_>) -> String {
     }
 }
 
-/// Whether its function is one of C++, by its mangled name.
-pub(crate) fn is_cpp(frame: &Frame<'_>) -> bool {
-    frame.function.is_some_and(short_name::is_cpp)
+/// Its function's name as it is printed where it is not printed in full, and where there is little room, too.
+pub(crate) fn short_names(frame: &Frame<'_>) -> [String; 2] {
+    match frame.function.filter(|_| frame.name().is_some()) {
+        Some(function) => {
+            shown(&function.name, Language::of(function)).map(|name| escape(&name).into_owned())
+        }
+        None => [name(frame), name(frame)],
+    }
+}
+
+/// The first of [`short_names`].
+pub(crate) fn short_name(frame: &Frame<'_>) -> String {
+    let [name, _] = short_names(frame);
+    name
+}
+
+/// Its source file, where it has one that somebody wrote.
+pub(crate) fn source_file<'p>(frame: &Frame<'p>) -> Option<&'p str> {
+    frame.file().filter(|file| !file.ends_with("<compiler-generated>"))
 }
 
 /// Its source as `file:line`, as far as known.

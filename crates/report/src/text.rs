@@ -28,6 +28,7 @@ mod word;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::model::{Profile, Row};
+use heaptally_profile::swift_name::SwiftFrames;
 use heaptally_profile::view::{RowView, View, WindowView};
 use rustc_hash::FxHashMap;
 
@@ -45,12 +46,20 @@ pub(crate) struct Context<'a> {
     options: &'a Options,
     sites: &'a CallSites<'a>,
     executors: Executors<'a>,
+    swift: SwiftFrames,
     words: word::Words,
 }
 
 impl<'a> Context<'a> {
     fn new(profile: &'a Profile, options: &'a Options, sites: &'a CallSites<'a>) -> Self {
-        Self { profile, options, sites, executors: Executors::new(profile), words: word::Words::default() }
+        Self {
+            profile,
+            options,
+            sites,
+            executors: Executors::new(profile),
+            swift: SwiftFrames::new(profile),
+            words: word::Words::default(),
+        }
     }
 }
 
@@ -196,7 +205,7 @@ fn lines<'p>(context: &Context<'p>, rows: &[&RowView<'p>]) -> Vec<Line<'p>> {
     let mut known: FxHashMap<stack::StackKey, usize> = FxHashMap::default();
     for row in rows {
         let parts = stack::Parts::of(context, row);
-        let key = (!context.options.full).then(|| parts.key(context.profile, row.stack.capture));
+        let key = (!context.options.full).then(|| parts.key(context, row.stack.capture));
         if let Some(line) = key.as_ref().and_then(|key| known.get(key)).and_then(|&at| lines.get_mut(at)) {
             line.row.join(row);
             line.stacks += 1;

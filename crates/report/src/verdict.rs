@@ -11,12 +11,11 @@ use heaptally_profile::check::{Broken, Finding, Guilty, Note, Outcome, Side, Spr
 use heaptally_profile::diff::{Entry, Kind, Pair, WindowDiff};
 use heaptally_profile::frame::Frame;
 use heaptally_profile::limit::{Amount, Bound, Metric, Origin, Per, Rate, Severity};
-use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
 use heaptally_profile::view::RowView;
 
 use crate::Options;
 use crate::escape::{escape, quote};
-use crate::frame::{is_cpp, name};
+use crate::frame::{short_names, source_file};
 use crate::number::{counted, group, share};
 use crate::path::{is_own, shorten};
 use crate::text::diff::words;
@@ -406,8 +405,11 @@ impl<'a, 'p> Teller<'a, 'p> {
         };
         let own = frames.iter().skip(at).find(is_ours);
         Some(Site {
-            function: shorten_name(without_parameters(&name(&frame), is_cpp(&frame))).into_owned(),
-            file: frame.file().map(short).unwrap_or_default(),
+            function: {
+                let [_, short] = short_names(&frame);
+                short
+            },
+            file: source_file(&frame).map(short).unwrap_or_default(),
             line: frame.line,
             own: own.map(|frame| (short(frame.file().unwrap_or_default()), frame.line)),
             amount,

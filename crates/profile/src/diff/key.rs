@@ -14,6 +14,7 @@ use super::name::{normal_name, similarity, without_generics};
 use crate::call_site::{CallSites, Standing};
 use crate::frame::{Frame, file_name, location_frames};
 use crate::model::{FrameKind, FunctionId, LocationId, Profile};
+use crate::swift_name::{SwiftFrame, SwiftFrames};
 
 /// A function of both profiles.
 pub(super) type Key = u32;
@@ -32,6 +33,8 @@ pub(super) struct Item {
     pub(super) entry: bool,
     /// Its source is known, so that inlined functions are known too.
     pub(super) has_source: bool,
+    /// What it is to its neighbours, where it is Swift's.
+    pub(super) swift: SwiftFrame,
 }
 
 /// What a key stands for.
@@ -100,6 +103,7 @@ impl Keys {
         bare::shorten(profiles, &mut names, &files);
         let ambiguous = ambiguous(profiles, &names, &files);
         let same_build = same_builds(profiles);
+        let swift = profiles.map(SwiftFrames::new);
         let of = |rank, name: String| Meaning { rank, name, file: FileId::UNKNOWN };
         let named = |side: usize, function: FunctionId| {
             let name = names[side].get(function).map_or("", String::as_str);
@@ -155,6 +159,7 @@ impl Keys {
                     standing: location.and_then(|location| sites[side].standing(location, frame.line_index)),
                     entry: frame.kind == FrameKind::EntryPoint,
                     has_source: frame.file().is_some(),
+                    swift: frame.function_id.map(|function| swift[side].of(function)).unwrap_or_default(),
                 }
             };
             (0..profile.locations.len())

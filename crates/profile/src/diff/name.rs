@@ -11,6 +11,8 @@
 //! Parameters and generic arguments stay: overloads and instances are functions of their own. [`without_generics`]
 //! leaves out the latter.
 
+use crate::swift_name;
+
 /// Suffixes that compilers give to clones and parts of functions.
 const CLONES: [&str; 18] = [
     "actor",
@@ -33,25 +35,13 @@ const CLONES: [&str; 18] = [
     "warm",
 ];
 
-/// What Swift puts before the function that is wrapped.
-const WRAPPINGS: [&str; 9] = [
-    "async function pointer to ",
-    "await resume partial function for ",
-    "dispatch thunk of ",
-    "function signature specialization <",
-    "merged ",
-    "partial apply ",
-    "protocol witness for ",
-    "suspend resume partial function for ",
-    "forwarder for ",
-];
-
 /// What stands before the place of a type without name.
 const PLACES: [&str; 6] = ["lambda at ", "struct at ", "class at ", "union at ", "enum at ", "impl at "];
 
 /// The name that is compared.
 pub(super) fn normal_name(name: &str) -> String {
-    let name = without_wrappings(without_hash(without_suffix(name)));
+    let within = swift_name::full_function(without_hash(without_suffix(name)));
+    let name = within.as_ref();
     let mut normal = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
@@ -150,32 +140,6 @@ fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((head, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => head,
         _ => name,
-    }
-}
-
-/// The Swift function within its wrappings.
-fn without_wrappings(mut name: &str) -> &str {
-    'outer: loop {
-        let mut rest = name;
-        if let Some((number, behind)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(") "))
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            rest = behind;
-        }
-        for wrapping in WRAPPINGS {
-            let Some(inner) = rest.strip_prefix(wrapping) else { continue };
-            let inner = if wrapping.ends_with('<') {
-                let Some((_, function)) = inner.split_once("> of ") else { continue };
-                function
-            } else {
-                inner
-            };
-            if !inner.is_empty() {
-                name = inner;
-                continue 'outer;
-            }
-        }
-        return name;
     }
 }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::DiffOptions;
 use super::key::{Item, Key, Keys};
 use crate::model::Counts;
+use crate::swift_name::SwiftFrame;
 use crate::view::{RowView, WindowView};
 
 /// The longest cycle of a recursion that folds.
@@ -44,6 +45,7 @@ impl<'k> Reader<'k> {
             }
         }
         frames.truncate(row.frame_count);
+        join_swift(frames);
         if self.keys.is_entry_one_sided
             && frames.len() > 1
             && frames.first().is_some_and(|(item, _)| item.entry)
@@ -106,6 +108,21 @@ impl<'k> Reader<'k> {
         let frames = row.map_or_else(Vec::new, |row| self.frames(row));
         Shape::new(self.keys, &frames.into_iter().map(|(item, _)| item).collect::<Vec<Item>>())
     }
+}
+
+/// Makes frames of Swift one that are one function, and leaves out those that are nobody's: another build has others.
+fn join_swift(frames: &mut Vec<(Item, u32)>) {
+    if frames.iter().all(|(item, _)| item.swift == SwiftFrame::default()) {
+        return;
+    }
+    let mut callee = SwiftFrame::default();
+    frames.retain(|(item, _)| {
+        if item.swift.is_nobodys() || item.swift.is_one_with(callee) {
+            return false;
+        }
+        callee = item.swift;
+        true
+    });
 }
 
 /// Cycles of frames that follow themselves, once each.

@@ -3,6 +3,7 @@
 
 mod case;
 mod program;
+mod swift;
 
 use std::collections::BTreeSet;
 

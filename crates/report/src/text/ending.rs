@@ -56,7 +56,7 @@ fn threads(context: &Context<'_>, window: &WindowView<'_>) -> Vec<String> {
     for thread in &profile.threads {
         let Some(total) = thread.totals.get(&window.id) else { continue };
         let start = thread.start.and_then(|at| location_frames(profile, at).last());
-        let start = start.map(|frame| crate::frame::name(&frame)).unwrap_or_default();
+        let start = start.map(|frame| crate::frame::short_name(&frame)).unwrap_or_default();
         let mut name = escape(&thread.name).into_owned();
         if thread.last_name != thread.name && !thread.last_name.is_empty() {
             name = format!("{name}, later {}", escape(&thread.last_name));

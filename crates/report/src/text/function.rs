@@ -1,13 +1,15 @@
 //! Functions as people tell them apart: by name and file; one without name by its place.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use heaptally_profile::frame::{Frame, location_frames};
 use heaptally_profile::model::{FrameKind, Profile};
-use heaptally_profile::short_name::without_parameters;
+use heaptally_profile::short_name::{Language, shown};
+use heaptally_profile::swift_name;
 
 use crate::escape::escape;
-use crate::frame::is_cpp;
+use crate::frame::source_file;
 
 /// An index into a [`FunctionTable`]. Ascending: by name, place and file.
 pub(super) type FunctionIndex = u32;
@@ -15,11 +17,11 @@ pub(super) type FunctionIndex = u32;
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Function<'p> {
-    name: &'p str,
+    name: Cow<'p, str>,
     /// Where it has no name.
     place: String,
     pub(super) file: &'p str,
-    is_cpp: bool,
+    language: Language,
 }
 
 impl<'p> Function<'p> {
@@ -30,22 +32,25 @@ impl<'p> Function<'p> {
             _ if frame.name().is_none() => frame.place(),
             _ => String::new(),
         };
+        let language = frame.function.map_or(Language::Other, Language::of);
         Self {
-            name: frame.name().unwrap_or_default(),
+            // Parts, copies and wrappings of a function of Swift are that function.
+            name: match language {
+                Language::Swift => swift_name::full_function(frame.name().unwrap_or_default()),
+                _ => Cow::Borrowed(frame.name().unwrap_or_default()),
+            },
             place,
-            file: frame.file().unwrap_or_default(),
-            is_cpp: is_cpp(frame),
+            file: source_file(frame).unwrap_or_default(),
+            language,
         }
     }
 
-    /// Its name, or the place that stands for it; escaped.
-    pub(super) fn text(&self) -> String {
-        escape(if self.name.is_empty() { &self.place } else { self.name }).into_owned()
-    }
-
-    /// The same without parameters, of the [`text`](Self::text).
-    pub(super) fn short<'a>(&self, text: &'a str) -> &'a str {
-        without_parameters(text, self.is_cpp)
+    /// Its name, and the same where there is little room; or the place that stands for it. Escaped.
+    pub(super) fn texts(&self) -> [String; 2] {
+        match &*self.name {
+            "" => [&*self.place; 2].map(|place| escape(place).into_owned()),
+            name => shown(name, self.language).map(|name| escape(&name).into_owned()),
+        }
     }
 }
 

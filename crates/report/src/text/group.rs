@@ -139,8 +139,8 @@ pub(super) fn functions(page: &mut Page, context: &Context<'_>, window: &WindowV
         let Some(function) = functions.get(*function) else { continue };
         let project = context.options.project.as_deref();
         let file = (!function.file.is_empty()).then(|| source_at(&shorten(function.file, project), 0));
-        let text = function.text();
-        page.row(&cells, &in_room(&text, function.short(&text), None, file, place.room), place);
+        let [name, short] = function.texts();
+        page.row(&cells, &in_room(&name, &short, None, file, place.room), place);
     }
     for (count, why) in [(hidden, "; --limit 0 shows all"), (small, " below --min")] {
         if count > 0 {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
-use heaptally_profile::model::{Capture, FrameKind, LocationId, Profile};
-use heaptally_profile::short_name::{shorten as shorten_name, without_parameters};
+use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
+use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::{RowView, WindowView};
 
 use super::Context;
@@ -14,7 +14,7 @@ use super::recursion::{Run, runs};
 use super::word::Word;
 use crate::escape::escape;
 use crate::executor;
-use crate::frame::{is_cpp, mark, name, source, source_at};
+use crate::frame::{mark, name, short_names, source, source_at, source_file};
 use crate::number::{count, counted, per_iteration, share};
 use crate::path::{is_own, shorten};
 use crate::width::{cut_front, cut_middle, width};
@@ -42,15 +42,22 @@ pub(super) struct StackKey {
     frames: Box<[Seen]>,
 }
 
-/// A frame by what is seen of it: its function's index, or where it has none its place, told apart by the highest bit.
+/// A frame by what is seen of it: its function's index, a number of Swift's, or where it has none its place, told apart by the highest
+/// bits.
 type Seen = u64;
 
-fn seen(profile: &Profile, place: Place) -> Seen {
+fn seen(context: &Context<'_>, place: Place) -> Seen {
     const PLACE: Seen = 1 << 63;
+    const SWIFT: Seen = 1 << 62;
+    let profile = context.profile;
     let location = profile.locations.get(place.location as usize);
     let line = location.and_then(|location| location.lines.get(place.line_index as usize));
     match line.filter(|line| line.function < profile.functions.len()) {
-        Some(line) => line.function as u64,
+        // Parts and copies of one function look the same.
+        Some(line) => match context.swift.of(line.function).function() {
+            Some(function) => SWIFT | u64::from(function),
+            None => line.function as u64,
+        },
         None => PLACE | u64::from(place.location) << 32 | u64::from(place.line_index),
     }
 }
@@ -108,6 +115,9 @@ impl<'p> Parts<'p> {
         // PERF: of callers the places alone are looked at: whole frames took a third of the time of a report.
         let mut callers = Vec::with_capacity(row.frame_count.min(row.stack.locations.len() * 2));
         let (mut is_gap, mut frame) = (false, 0);
+        let swift =
+            |frame: Option<FunctionId>| frame.map(|function| context.swift.of(function)).unwrap_or_default();
+        let mut inner = swift(site.and_then(|site| site.function_id));
         for &id in &row.stack.locations {
             let Some(location) = profile.locations.get(id) else { continue };
             for line_index in 0..location.lines.len().max(1) {
@@ -120,6 +130,11 @@ impl<'p> Parts<'p> {
                     is_gap = true;
                     continue;
                 }
+                let own = swift(location.lines.get(line_index).map(|line| line.function));
+                if folds && (own.is_nobodys() || own.is_one_with(inner)) {
+                    continue;
+                }
+                inner = own;
                 if std::mem::take(&mut is_gap) {
                     callers.push(Place::GAP);
                 }
@@ -131,12 +146,12 @@ impl<'p> Parts<'p> {
     }
 
     /// What is seen of them: stacks with equal keys look the same.
-    pub(super) fn key(&self, profile: &Profile, capture: Capture) -> StackKey {
+    pub(super) fn key(&self, context: &Context<'_>, capture: Capture) -> StackKey {
         let ends = [&self.site, &self.callee].map(|frame| frame.as_ref().map_or(Place::GAP, Place::of));
         StackKey {
             site: self.site.map(|frame| (frame.line, frame.inlined)),
             capture,
-            frames: ends.iter().chain(&self.callers).map(|&place| seen(profile, place)).collect(),
+            frames: ends.iter().chain(&self.callers).map(|&place| seen(context, place)).collect(),
         }
     }
 
@@ -180,10 +195,9 @@ pub(super) fn site(context: &Context<'_>, parts: &Parts<'_>, room: Option<usize>
 
 /// A frame's name and source, as [`in_room`].
 fn name_and_source(context: &Context<'_>, frame: &Frame<'_>, room: Option<usize>) -> Vec<String> {
-    let file = frame.file().map(|file| shorten(file, context.options.project.as_deref()));
-    let whole = name(frame);
-    let short = without_parameters(&whole, is_cpp(frame));
-    in_room(&whole, short, mark(frame), file.map(|file| source_at(&file, frame.line)), room)
+    let file = source_file(frame).map(|file| shorten(file, context.options.project.as_deref()));
+    let [name, short] = short_names(frame);
+    in_room(&name, &short, mark(frame), file.map(|file| source_at(&file, frame.line)), room)
 }
 
 /// A name, its mark and its source. Where room is short, `short` stands for the name, and then loses its middle; where
@@ -195,13 +209,12 @@ pub(super) fn in_room(
     source: Option<String>,
     room: Option<usize>,
 ) -> Vec<String> {
-    let name = shorten_name(name);
     let mut behind = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
     let Some(room) = room else {
         behind.extend(source.map(|source| format!("  {source}")));
         return vec![format!("{name}{behind}")];
     };
-    let least = width(&name).min(LEAST_NAME_COLUMNS);
+    let least = width(name).min(LEAST_NAME_COLUMNS);
     let on_one_line = |source: &String| least + width(&behind) + 2 + width(source) <= room;
     let (source, below) = match source {
         Some(source) if on_one_line(&source) => (format!("  {source}"), None),
@@ -209,8 +222,8 @@ pub(super) fn in_room(
     };
     behind.push_str(&source);
     let columns = room.saturating_sub(width(&behind));
-    let name = if width(&name) <= columns { name } else { shorten_name(short) };
-    let mut lines = vec![format!("{}{behind}", cut_middle(&name, columns))];
+    let name = if width(name) <= columns { name } else { short };
+    let mut lines = vec![format!("{}{behind}", cut_middle(name, columns))];
     lines.extend(below.map(|source| format!("  {}", cut_front(&source, room.saturating_sub(2)))));
     lines
 }
@@ -249,7 +262,7 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
         }
         lines.extend(own);
     }
-    let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
+    let mut calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
     let word = |place: &Place| match place.frame(context.profile) {
         Some(frame) => fit(&frame),
         None => context.words.of_text("…"),
@@ -259,8 +272,10 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
     for run in runs(&callers) {
         add_run(context, &run, &mut names);
     }
-    if parts.begins_task {
-        names.push(context.words.of_text(TASK_BEGINS));
+    match &mut calls {
+        Some(calls) if parts.begins_task && names.is_empty() => calls.push_str(&format!(" {TASK_BEGINS}")),
+        _ if parts.begins_task => names.push(context.words.of_text(TASK_BEGINS)),
+        _ => {}
     }
     let (mut near, far) = (NEAR_CALLERS, FAR_CALLERS);
     loop {
@@ -340,7 +355,10 @@ fn all_frames(context: &Context<'_>, row: &RowView<'_>, room: Option<usize>) -> 
                         .collect::<Vec<_>>()
                         .join("  "),
                 ],
-                room => in_room(&whole, &whole, mark(&frame), source(&frame), room),
+                room => {
+                    let name = shorten_name(&whole);
+                    in_room(&name, &name, mark(&frame), source(&frame), room)
+                }
             }
         })
         .collect();

@@ -15,7 +15,6 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::Counts;
-use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::{RowView, Sort, WindowView};
 use rustc_hash::FxHashMap;
 
@@ -272,13 +271,10 @@ fn branch_text(
     let inner = if direction == Direction::TopDown { nodes.last() } else { nodes.first() };
     let Some(inner) = inner else { return vec![indent] };
     let mark = inner.inlined.then_some("(inlined)");
-    let name_of =
-        |node: &Node| functions.get(node.function).map(|function| function.text()).unwrap_or_default();
-    let short_of = |node: &Node| {
-        let text = name_of(node);
-        let short = functions.get(node.function).map_or(&*text, |function| function.short(&text));
-        shorten_name(short).into_owned()
-    };
+    let texts_of =
+        |node: &Node| functions.get(node.function).map(|function| function.texts()).unwrap_or_default();
+    let name_of = |node: &Node| texts_of(node)[0].clone();
+    let short_of = |node: &Node| texts_of(node)[1].clone();
     let file = functions.get(inner.function).map_or("", |function| function.file);
     let source = (!file.is_empty()).then(|| {
         let file = source_at(&shorten(file, context.options.project.as_deref()), 0);

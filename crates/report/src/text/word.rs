@@ -5,10 +5,9 @@ use std::rc::Rc;
 
 use heaptally_profile::frame::Frame;
 use heaptally_profile::model::LocationId;
-use heaptally_profile::short_name::{shorten, without_parameters};
 use rustc_hash::FxHashMap;
 
-use crate::frame::{is_cpp, mark, name};
+use crate::frame::{mark, short_names};
 use crate::width::{cut_middle, width};
 
 /// What one name may take of a terminal, or half of a wide one.
@@ -64,8 +63,7 @@ impl Words {
             return word.clone();
         }
         let mark = mark(frame).map(|mark| format!(" {mark}")).unwrap_or_default();
-        let whole = name(frame);
-        let name = shorten(without_parameters(&whole, is_cpp(frame)));
+        let [_, name] = short_names(frame);
         let text = match room {
             Some(room) => {
                 let most = NAME_COLUMNS.max(room / 2).min(room);

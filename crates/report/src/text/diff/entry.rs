@@ -2,11 +2,10 @@
 
 use heaptally_profile::diff::{Entry, Kind, Side, WindowDiff};
 use heaptally_profile::frame::Frame;
-use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::RowView;
 
 use super::{Numbers, Sides, allocations, bytes};
-use crate::frame::{mark, name, source};
+use crate::frame::{mark, name, short_name, source};
 use crate::number::counted;
 use crate::text::limited;
 use crate::text::page::Page;
@@ -187,7 +186,7 @@ fn facts(sides: &Sides<'_, '_>, window: &WindowDiff<'_>, entry: &Entry) -> Vec<S
     if let Some(frame) =
         entry.parting.filter(|_| !sides.options.full).and_then(|at| frame(sides, window, entry, at))
     {
-        facts.push(format!("{others} from {} outwards only", shorten_name(&name(&frame))));
+        facts.push(format!("{others} from {} outwards only", short_name(&frame)));
     }
     facts
 }

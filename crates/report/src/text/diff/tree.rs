@@ -12,11 +12,10 @@
 
 use heaptally_profile::diff::{How, Pair, Side, WindowDiff};
 use heaptally_profile::model::Counts;
-use heaptally_profile::short_name::shorten as shorten_name;
 use rustc_hash::FxHashMap;
 
 use super::{Numbers, Sides};
-use crate::frame::name;
+use crate::frame::short_name;
 use crate::number::counted;
 use crate::text::limited;
 use crate::text::page::Page;
@@ -169,5 +168,5 @@ fn path(sides: &Sides<'_, '_>, window: &WindowDiff<'_>, pair: &Pair, side: usize
         |frame: &heaptally_profile::frame::Frame<'_>| is_listed(context.profile, context.sites, frame);
     let keeps_all = sides.options.full || frames.iter().all(listed);
     let own = frames.iter().rev().filter(|frame| keeps_all || !listed(frame));
-    own.map(|frame| shorten_name(&name(frame)).into_owned()).collect()
+    own.map(|frame| short_name(frame)).collect()
 }
