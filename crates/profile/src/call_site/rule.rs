@@ -6,6 +6,7 @@ use super::language::{Language, language, qualified, type_path};
 use crate::Error;
 use crate::glob;
 use crate::model::Function;
+use crate::swift_name;
 
 /// The lists of frames that are nobody's call site. The form of a rule file is told in `rules/call_site.txt`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub struct Rules {
     functions_rust: Vec<String>,
     functions_cpp: Vec<String>,
     functions_swift: Vec<String>,
+    modules_swift: Vec<String>,
     functions_go: Vec<String>,
 }
 
@@ -26,7 +28,7 @@ pub struct Rules {
 type Section = fn(&mut Rules) -> &mut Vec<String>;
 
 /// The sections by their titles.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("[module]", |rules| &mut rules.modules),
     ("[file]", |rules| &mut rules.files),
     ("[file name]", |rules| &mut rules.file_names),
@@ -36,6 +38,7 @@ const SECTIONS: [(&str, Section); 10] = [
     ("[function rust]", |rules| &mut rules.functions_rust),
     ("[function c++]", |rules| &mut rules.functions_cpp),
     ("[function swift]", |rules| &mut rules.functions_swift),
+    ("[module swift]", |rules| &mut rules.modules_swift),
     ("[function go]", |rules| &mut rules.functions_go),
 ];
 
@@ -93,6 +96,7 @@ impl Rules {
         self.functions_rust.extend_from_slice(&other.functions_rust);
         self.functions_cpp.extend_from_slice(&other.functions_cpp);
         self.functions_swift.extend_from_slice(&other.functions_swift);
+        self.modules_swift.extend_from_slice(&other.modules_swift);
         self.functions_go.extend_from_slice(&other.functions_go);
     }
 
@@ -119,10 +123,10 @@ impl Rules {
             Language::Rust => self.lists_rust(name),
             Language::Cpp { mangled: true } => false,
             Language::Cpp { mangled: false } => any(&self.functions_cpp, name),
-            Language::Swift => any(&self.functions_swift, name),
+            Language::Swift => self.lists_swift(name),
             Language::Go => any(&self.functions_go, name),
             Language::Other => {
-                self.lists_rust(name) || any(&self.functions_cpp, name) || any(&self.functions_swift, name)
+                self.lists_rust(name) || any(&self.functions_cpp, name) || self.lists_swift(name)
             }
         }
     }
@@ -141,6 +145,12 @@ impl Rules {
             }
             None => any(&self.functions_rust, name),
         }
+    }
+
+    /// Whether the lists hold a Swift function, or the module that declares it.
+    fn lists_swift(&self, name: &str) -> bool {
+        any(&self.functions_swift, name)
+            || swift_name::module(name).is_some_and(|module| any(&self.modules_swift, module))
     }
 
     fn lists_rust_type(&self, of_type: &str) -> bool {

@@ -11,6 +11,7 @@
 
 mod frame;
 mod mangled;
+mod module;
 mod path;
 mod scan;
 mod wrapping;
@@ -20,6 +21,7 @@ use std::borrow::Cow;
 use crate::model::Function;
 
 pub use frame::{SwiftFrame, SwiftFrames};
+pub use module::module;
 pub use wrapping::Wrapping;
 
 /// Whether a function is one of Swift, by its name in the file or else by its source.

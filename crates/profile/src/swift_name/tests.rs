@@ -144,6 +144,42 @@ fn ends_of_mangled_names_tell_wrappings() {
     }
 }
 
+#[test]
+fn a_function_belongs_to_a_module() {
+    for (name, expected) in [
+        ("a.f() -> ()", Some("a")),
+        ("static a.T.f() -> ()", Some("a")),
+        ("closure #1 (Swift.Int) -> () in closure #2 () -> () in a.f() -> ()", Some("a")),
+        ("implicit closure #1 (Swift.Int) -> () in a", Some("a")),
+        ("(extension in a):Swift.Array.f() -> ()", Some("a")),
+        (
+            "(2) suspend resume partial function for static (extension in Swift):Swift.Task< where A == Swift.Never>.yield() async -> ()",
+            Some("Swift"),
+        ),
+        ("generic specialization <a.T> of Swift.Array.append(__owned A) -> ()", Some("Swift")),
+        (
+            "protocol witness for Swift.Encodable.encode(to: Swift.Encoder) throws -> () in conformance a.T : Swift.Encodable in a",
+            Some("a"),
+        ),
+        ("default argument 1 of a.f(x: Swift.Int) -> ()", Some("a")),
+        ("helper #1 () -> () in a.f() -> ()", Some("a")),
+        ("outlined copy of a.T", None),
+        ("reabstraction thunk helper from @escaping () -> () to @escaping () -> (@out ())", None),
+        ("main", None),
+        ("", None),
+        ("$s4mine6ParserV5parseyyF", Some("mine")),
+        ("$sSa6appendyyxnF", Some("Swift")),
+        ("$sSa4mineE5twiceyyF", Some("mine")),
+        ("$ss12_ArrayBufferV20_consumeAndCreateNewyyF", Some("Swift")),
+        ("$sScTss5NeverORszABRs_rlE5yieldyyYaFZTQ0_", Some("Swift")),
+        ("$s9Benchmark0A8ExecutorV3runyyF", Some("Benchmark")),
+        ("$s", None),
+        ("$s99x", None),
+    ] {
+        assert_eq!(module(name), expected, "{name}");
+    }
+}
+
 /// What Swift 6.3's own demangler says of 1,399 symbols of its runtime and of test programs: mangled, simplified, full.
 #[test]
 fn simplified_names_are_those_of_swifts_own_demangler() {
@@ -225,7 +261,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in prop_oneof![pieces(), any::<String>()]) {
-        let _ = (simplified(&text), function(&text), wrappings(&text), full_function(&text));
+        let _ = (simplified(&text), function(&text), wrappings(&text), full_function(&text), module(&text));
     }
 }
 
