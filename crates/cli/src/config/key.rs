@@ -256,8 +256,19 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
 /// The table of rules for call sites.
 pub(crate) const CALL_SITE: &str = "call-site";
 /// Its keys: the sections of a rule file.
-pub(crate) const CALL_SITE_KEYS: &[&str] =
-    &["module", "file", "symbol", "function", "function rust", "function c++", "function swift"];
+pub(crate) const CALL_SITE_KEYS: &[&str] = &[
+    "module",
+    "file",
+    "file name",
+    "symbol",
+    "function",
+    "allocation",
+    "function rust",
+    "function c++",
+    "function swift",
+    "module swift",
+    "function go",
+];
 
 /// The configurable options of a command.
 pub(crate) fn options(command: &str) -> Option<&'static [&'static str]> {
@@ -361,5 +372,12 @@ mod tests {
             .collect();
         assert!(OTHER_VARIABLES.iter().all(|name| known.iter().all(|known| known != name)));
         assert_eq!(variable("limits update", "no-x"), "HEAPTALLY_LIMITS_UPDATE_NO_X");
+    }
+
+    #[test]
+    fn every_section_of_a_rule_file_is_a_key() {
+        let of_keys: Vec<String> = CALL_SITE_KEYS.iter().map(|key| format!("[{key}]")).collect();
+        let sections: Vec<&str> = heaptally_profile::call_site::Rules::sections().collect();
+        assert_eq!(sections, of_keys);
     }
 }

@@ -56,6 +56,11 @@ impl Rules {
         &RULES
     }
 
+    /// The sections that a rule file can have, as they stand in it.
+    pub fn sections() -> impl Iterator<Item = &'static str> {
+        SECTIONS.iter().map(|(title, _)| *title)
+    }
+
     /// Reads a rule file.
     ///
     /// # Errors
