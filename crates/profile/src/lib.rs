@@ -38,6 +38,7 @@ mod error;
 pub mod frame;
 mod glob;
 pub mod import;
+pub mod kind;
 pub mod limit;
 pub mod merge;
 pub mod model;

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 
 use csv::Writer;
 use heaptally_profile::call_site::CallSites;
+use heaptally_profile::kind::Kinds;
 use heaptally_profile::model::{Capture, Metric, Profile};
 
 use crate::escape::escape;
 use crate::{Options, frame};
 
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 32] = [
     "window",
     "image",
     "iterations",
@@ -44,11 +45,13 @@ const COLUMNS: [&str; 31] = [
     "stack",
     "discarded",
     "discarded_bytes",
+    "kind",
 ];
 
 /// The rows of a profile.
 pub fn csv(profile: &Profile, options: &Options) -> String {
     let sites = CallSites::new(profile, &options.rules);
+    let kinds = Kinds::new(profile, &options.rules);
     let view = options.view(profile, &sites);
     let mut writer = Writer::from_writer(Vec::new());
     // NOTE: writing to memory does not fail, and all records have as many fields.
@@ -81,7 +84,7 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 Capture::AsyncUnknown => "async_unknown",
             };
             let image = window.image.map_or("", |image| &image.label);
-            let record: [String; 31] = [
+            let record: [String; 32] = [
                 text(&window.window.name),
                 text(image),
                 measured(Metric::Windows, window.window.iterations),
@@ -113,6 +116,7 @@ pub fn csv(profile: &Profile, options: &Options) -> String {
                 text(&frames.join(";")),
                 measured(Metric::Windows, counts.discarded),
                 measured(Metric::Windows, counts.discarded_bytes),
+                kinds.of(row, &sites).map(|kind| text(&kinds.kind(kind).name())).unwrap_or_default(),
             ];
             let _ = writer.write_record(&record);
         }

@@ -14,8 +14,10 @@
 //! of them are there; `first` says which one the text begins with. Frames stand in a table of their own; `call_site` and `stack` refer to it by index. A percentage of
 //! nothing is `null`. Fields may be added within a version; a change of what is there raises it.
 
+use heaptally_profile::call_site::CallSites;
 use heaptally_profile::diff::{Diff, Entry, Kind, LineChange, Pairing, Side, What, WindowDiff};
 use heaptally_profile::frame;
+use heaptally_profile::kind::{Kind as AllocationKind, Kinds};
 use heaptally_profile::model::{Counts, Environment, FrameKind, LocationId, Profile};
 use heaptally_profile::view::{RowView, Selection, WindowView};
 use rustc_hash::FxHashMap;
@@ -31,7 +33,9 @@ pub const VERSION: u32 = 1;
 
 /// The diff, ended by a line feed.
 pub fn diff_json(diff: &Diff<'_>, options: &Options) -> String {
-    let mut frames = FrameTable::default();
+    let sites = diff.profiles.map(|profile| CallSites::new(profile, &options.rules));
+    let kinds = diff.profiles.map(|profile| Kinds::new(profile, &options.rules));
+    let mut frames = FrameTable { frames: Vec::new(), known: FxHashMap::default(), told: (&sites, &kinds) };
     let windows = diff.compared().map(|window| WindowReport::of(diff, window, &mut frames)).collect();
     let unpaired = [Side::Base, Side::Change].into_iter().flat_map(|side| {
         let windows = diff.unpaired[side.index()].iter().filter(|view| !view.in_background);
@@ -214,7 +218,7 @@ struct WindowReport<'a> {
 }
 
 impl<'a> WindowReport<'a> {
-    fn of(diff: &Diff<'a>, window: &WindowDiff<'a>, frames: &mut FrameTable<'a>) -> Self {
+    fn of(diff: &Diff<'a>, window: &WindowDiff<'a>, frames: &mut FrameTable<'a, '_>) -> Self {
         let views = &window.views;
         let label = |view: &WindowView<'a>| view.image.map_or("", |image| image.label.as_str());
         Self {
@@ -281,6 +285,9 @@ impl PairingReport {
 #[derive(Serialize)]
 struct EntryReport {
     kind: &'static str,
+    /// What is allocated: a kind, and of a class's instance the class.
+    allocation_kind: Option<String>,
+    allocated_type: Option<String>,
     allocations: Numbers,
     bytes: Numbers,
     /// The side that `call_site` and `stack` are of.
@@ -304,7 +311,12 @@ struct EntryReport {
 }
 
 impl EntryReport {
-    fn of<'a>(diff: &Diff<'a>, window: &WindowDiff<'a>, entry: &Entry, frames: &mut FrameTable<'a>) -> Self {
+    fn of<'a>(
+        diff: &Diff<'a>,
+        window: &WindowDiff<'a>,
+        entry: &Entry,
+        frames: &mut FrameTable<'a, '_>,
+    ) -> Self {
         let (side, row) = entry.row;
         let row = window.views[side.index()].rows.get(row);
         let stack = row.map_or_else(Vec::new, |row| frames.stack(diff, side, row));
@@ -314,8 +326,11 @@ impl EntryReport {
             allocations: Numbers::new(window, line.allocations),
             bytes: Numbers::new(window, line.bytes),
         };
+        let allocated = row.and_then(|row| frames.kind(side, row));
         Self {
             kind: kind(entry.kind),
+            allocation_kind: allocated.as_ref().map(AllocationKind::name),
+            allocated_type: allocated.and_then(|allocated| allocated.of_type),
             allocations: Numbers::of(window, &entry.counts, |counts| counts.allocations),
             bytes: Numbers::of(window, &entry.counts, |counts| counts.bytes),
             side: name(side),
@@ -393,13 +408,21 @@ impl<'a> Unpaired<'a> {
 }
 
 /// The frames of a diff, each once for either side.
-#[derive(Default)]
-struct FrameTable<'a> {
+struct FrameTable<'a, 'r> {
     frames: Vec<Frame<'a>>,
     known: FxHashMap<(Side, LocationId, usize), usize>,
+    /// By side.
+    told: (&'r [CallSites<'a>; 2], &'r [Kinds<'a>; 2]),
 }
 
-impl<'a> FrameTable<'a> {
+impl<'a> FrameTable<'a, '_> {
+    /// What a row's allocations are.
+    fn kind(&self, side: Side, row: &RowView<'a>) -> Option<AllocationKind> {
+        let (sites, kinds) = self.told;
+        let kinds = &kinds[side.index()];
+        kinds.of(row, &sites[side.index()]).map(|kind| kinds.kind(kind))
+    }
+
     fn stack(&mut self, diff: &Diff<'a>, side: Side, row: &RowView<'a>) -> Vec<usize> {
         let frames = row.frames(diff.profiles[side.index()]);
         let index = |frame: frame::Frame<'a>| {

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{self, location_frames};
+use heaptally_profile::kind::{Kind, Kinds};
 use heaptally_profile::model::{
     self, Capture, Children, Counts, Environment, FrameKind, LocationId, Losses, Metric, Module, Profile,
     RepeatValue, ThreadLife, ThreadTotal, Window, WindowId, WindowKind,
@@ -41,7 +42,8 @@ pub fn json(profile: &Profile, options: &Options) -> String {
     let view = options.view(profile, &sites);
     let mut frames = FrameTable::default();
     let executors = Executors::new(profile);
-    let known = (&sites, &executors);
+    let kinds = Kinds::new(profile, &options.rules);
+    let known = (&sites, &executors, &kinds);
     let windows =
         view.windows.iter().map(|view| WindowReport::of(profile, view, known, &mut frames)).collect();
     let threads = profile.threads.iter().map(|thread| Thread::of(profile, thread, &mut frames)).collect();
@@ -144,6 +146,9 @@ impl<'p> Image<'p> {
     }
 }
 
+/// What tells more of rows.
+type Lookups<'k, 'p> = (&'k CallSites<'p>, &'k Executors<'p>, &'k Kinds<'p>);
+
 #[derive(Serialize)]
 struct WindowReport<'p> {
     name: &'p str,
@@ -178,7 +183,7 @@ impl<'p> WindowReport<'p> {
     fn of(
         profile: &'p Profile,
         view: &WindowView<'p>,
-        known: (&CallSites<'p>, &Executors<'p>),
+        known: Lookups<'_, 'p>,
         frames: &mut FrameTable<'p>,
     ) -> Self {
         let window = view.window;
@@ -327,6 +332,10 @@ struct RowReport<'p> {
     /// By run of the program; empty when there was one.
     repeats: Vec<RepeatValue>,
     unstable: bool,
+    /// What is allocated, where that is certain.
+    kind: Option<String>,
+    /// Of a class's instance: the class.
+    allocated_type: Option<String>,
     capture: Capture,
     cut_reason: Option<&'p str>,
     /// Callers were left out (`under`).
@@ -356,7 +365,7 @@ impl<'p> RowReport<'p> {
         profile: &'p Profile,
         view: &WindowView<'p>,
         row: &RowView<'p>,
-        (sites, executors): (&CallSites<'p>, &Executors<'p>),
+        (sites, executors, kinds): Lookups<'_, 'p>,
         frames: &mut FrameTable<'p>,
     ) -> Self {
         let counts = row.row.counts;
@@ -365,6 +374,7 @@ impl<'p> RowReport<'p> {
             all => counts.allocations as f64 / all as f64,
         };
         let site = row.call_site(profile, sites);
+        let kind = kinds.of(row, sites).map(|kind| kinds.kind(kind));
         Self {
             counted: Counted::of(counts, view.window, &profile.environment),
             share,
@@ -373,6 +383,8 @@ impl<'p> RowReport<'p> {
             last_entry: row.row.last_entry,
             repeats: row.row.repeats.clone(),
             unstable: row.row.is_unstable(view.window),
+            kind: kind.as_ref().map(Kind::name),
+            allocated_type: kind.and_then(|kind| kind.of_type),
             capture: row.stack.capture,
             cut_reason: known(&row.stack.cut_reason),
             trimmed: row.is_trimmed,

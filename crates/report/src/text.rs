@@ -27,6 +27,7 @@ mod tree;
 mod word;
 
 use heaptally_profile::call_site::CallSites;
+use heaptally_profile::kind::Kinds;
 use heaptally_profile::model::{Profile, Row};
 use heaptally_profile::swift_name::SwiftFrames;
 use heaptally_profile::view::{RowView, View, WindowView};
@@ -47,6 +48,7 @@ pub(crate) struct Context<'a> {
     sites: &'a CallSites<'a>,
     executors: Executors<'a>,
     swift: SwiftFrames,
+    kinds: Kinds<'a>,
     words: word::Words,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Context<'a> {
             sites,
             executors: Executors::new(profile),
             swift: SwiftFrames::new(profile),
+            kinds: Kinds::new(profile, &options.rules),
             words: word::Words::default(),
         }
     }

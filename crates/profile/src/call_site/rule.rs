@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use super::language::{Language, language, qualified, type_path};
 use crate::Error;
 use crate::glob;
+use crate::kind::KindRules;
 use crate::model::Function;
 use crate::swift_name;
 
@@ -22,6 +23,7 @@ pub struct Rules {
     functions_swift: Vec<String>,
     modules_swift: Vec<String>,
     functions_go: Vec<String>,
+    kinds: KindRules,
 }
 
 /// The list of a section.
@@ -45,8 +47,19 @@ const SECTIONS: [(&str, Section); 11] = [
 /// The one pattern that looks like a title.
 const KERNELS_MODULE: &str = "[vdso]";
 
-/// The rule file that comes with heaptally.
-const EMBEDDED: &str = include_str!("../../rules/call_site.txt");
+/// The rule files that come with heaptally.
+const EMBEDDED: &str =
+    concat!(include_str!("../../rules/call_site.txt"), "\n", include_str!("../../rules/kind.txt"));
+
+/// How the title of a section begins that has functions of one kind of allocation.
+const KIND: &str = "[kind ";
+
+/// The list that a pattern belongs to.
+#[derive(Clone, Copy)]
+enum List {
+    Section(Section),
+    Kind(usize),
+}
 
 impl Rules {
     /// The rules that come with heaptally.
@@ -67,7 +80,7 @@ impl Rules {
     /// [`Error::Rule`] for an unknown section and for a pattern before the first one.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut rules = Self::default();
-        let mut section: Option<Section> = None;
+        let mut list: Option<List> = None;
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -75,17 +88,27 @@ impl Rules {
             }
             let rule_error = |reason: String| Error::Rule { line: at + 1, reason };
             if let Some((_, found)) = SECTIONS.iter().find(|(title, _)| *title == line) {
-                section = Some(*found);
+                list = Some(List::Section(*found));
                 continue;
             }
-            let Some(section) = section else {
+            if let Some(title) = line.strip_prefix(KIND).and_then(|title| title.strip_suffix(']')) {
+                let kind = rules.kinds.section(title);
+                list = Some(List::Kind(
+                    kind.ok_or_else(|| rule_error(format!("{} names no kind", shown(line))))?,
+                ));
+                continue;
+            }
+            let Some(list) = list else {
                 return Err(rule_error(format!("{} stands before the first section", shown(line))));
             };
             let is_title = line.starts_with('[') && line.ends_with(']');
             if is_title && line != KERNELS_MODULE {
                 return Err(rule_error(format!("unknown section {}", shown(line))));
             }
-            section(&mut rules).push(line.to_owned());
+            match list {
+                List::Section(section) => section(&mut rules).push(line.to_owned()),
+                List::Kind(kind) => rules.kinds.add(kind, line),
+            }
         }
         Ok(rules)
     }
@@ -103,6 +126,12 @@ impl Rules {
         self.functions_swift.extend_from_slice(&other.functions_swift);
         self.modules_swift.extend_from_slice(&other.modules_swift);
         self.functions_go.extend_from_slice(&other.functions_go);
+        self.kinds.extend(&other.kinds);
+    }
+
+    /// What allocations are.
+    pub(crate) fn kinds(&self) -> &KindRules {
+        &self.kinds
     }
 
     /// Whether a module is listed, by its path.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use heaptally_profile::call_site::CallSites;
 use heaptally_profile::frame::{Frame, frame_at};
+use heaptally_profile::kind::{Kind, KindId};
 use heaptally_profile::model::{Capture, FrameKind, FunctionId, LocationId, Profile};
 use heaptally_profile::short_name::shorten as shorten_name;
 use heaptally_profile::view::{RowView, WindowView};
@@ -37,6 +38,7 @@ const TASK_BEGINS: &str = "(task begins here)";
 pub(super) struct StackKey {
     /// The call site's line, and whether it is inlined; of other frames the function alone is shown.
     site: Option<(u32, bool)>,
+    kind: Option<KindId>,
     capture: Capture,
     /// Call site, callee and callers.
     frames: Box<[Seen]>,
@@ -97,6 +99,8 @@ pub(super) struct Parts<'p> {
     callers: Box<[Place]>,
     /// Whether the last one is where a task of Swift's began.
     begins_task: bool,
+    /// What was allocated, where that is certain.
+    kind: Option<KindId>,
 }
 
 impl<'p> Parts<'p> {
@@ -142,7 +146,13 @@ impl<'p> Parts<'p> {
             }
         }
         drop_entry_point(profile, &mut callers);
-        Self { callee, site, callers: callers.into_boxed_slice(), begins_task: begins_task(profile, row) }
+        Self {
+            callee,
+            site,
+            callers: callers.into_boxed_slice(),
+            begins_task: begins_task(profile, row),
+            kind: context.kinds.of(row, context.sites),
+        }
     }
 
     /// What is seen of them: stacks with equal keys look the same.
@@ -150,9 +160,20 @@ impl<'p> Parts<'p> {
         let ends = [&self.site, &self.callee].map(|frame| frame.as_ref().map_or(Place::GAP, Place::of));
         StackKey {
             site: self.site.map(|frame| (frame.line, frame.inlined)),
+            kind: self.kind,
             capture,
             frames: ends.iter().chain(&self.callers).map(|&place| seen(context, place)).collect(),
         }
+    }
+
+    /// What was allocated, in words: `array growth`, `class instance (Node)`.
+    pub(super) fn kind_words(&self, context: &Context<'_>) -> Option<String> {
+        let Kind { words, of_type } = context.kinds.kind(self.kind?);
+        let words = escape(&words).into_owned();
+        Some(match of_type {
+            Some(of_type) => format!("{words} ({})", escape(&of_type)),
+            None => words,
+        })
     }
 
     /// The nearest caller in the user's own folder, if the call site lies outside.
@@ -237,7 +258,12 @@ pub(super) fn details(
     stacks: u64,
     room: Option<usize>,
 ) -> Vec<String> {
-    let mut lines = wrap_facts(&facts(context, window, row, stacks), room.map(|room| room.saturating_sub(2)));
+    let mut facts = facts(context, window, row, stacks);
+    // Else it stands before what is called.
+    if let Some(kind) = parts.kind_words(context).filter(|_| context.options.full) {
+        facts.insert(0, kind);
+    }
+    let mut lines = wrap_facts(&facts, room.map(|room| room.saturating_sub(2)));
     if context.options.full {
         lines.extend(all_frames(context, row, room));
     } else {
@@ -250,7 +276,7 @@ pub(super) fn details(
     lines
 }
 
-/// `calls Vec::push, from parse ← main`, in as many lines as it takes.
+/// `array growth: calls Vec::push, from parse ← main`, in as many lines as it takes.
 pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option<usize>) -> Vec<String> {
     let room = room.map(|room| room.saturating_sub(2));
     let fit = |frame: &Frame<'_>| context.words.of_frame(frame, room);
@@ -262,7 +288,19 @@ pub(super) fn callers<'p>(context: &Context<'p>, parts: &Parts<'p>, room: Option
         }
         lines.extend(own);
     }
-    let mut calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
+    let calls = parts.callee.as_ref().map(|callee| format!("calls {}", fit(callee).text));
+    let mut calls = match (parts.kind_words(context), calls) {
+        (Some(kind), Some(calls)) => {
+            let both = format!("{kind}: {calls}");
+            if room.is_none_or(|room| width(&both) <= room) {
+                Some(both)
+            } else {
+                lines.push(kind);
+                Some(calls)
+            }
+        }
+        (kind, calls) => kind.or(calls),
+    };
     let word = |place: &Place| match place.frame(context.profile) {
         Some(frame) => fit(&frame),
         None => context.words.of_text("…"),

@@ -102,11 +102,13 @@ fn details(
 ) -> Vec<String> {
     let Some(row) = row(window, entry) else { return Vec::new() };
     let context = &sides.contexts[entry.row.0.index()];
+    let parts = Parts::of(context, row);
     let mut lines = facts(sides, window, entry);
     if sides.options.full {
+        lines.extend(parts.kind_words(context));
         lines.extend(all_frames(sides, window, entry, room));
     } else {
-        lines.extend(stack::callers(context, &Parts::of(context, row), room));
+        lines.extend(stack::callers(context, &parts, room));
     }
     lines
 }
