@@ -109,6 +109,7 @@ pub fn profile(bytes: &mut Unstructured<'_>) -> Result<Profile> {
             }
             false => None,
         },
+        task_origins: bytes.arbitrary()?,
         unknown: list(bytes, 3, |bytes| bytes.choose(&METRICS).copied())?.into_iter().collect(),
     };
     Ok(profile)

@@ -54,6 +54,7 @@ rows! {
     "--follow-children": follow_children,
     "--harness": harness,
     "--no-lifetimes": no_lifetimes,
+    "--task-origins": task_origins,
     "--segment-dir": segment_dir,
     "--window-in": |bench| at_functions(bench, &["--window-in", "w=heaptally_demo::parse"]),
     "--window-at": |bench| at_functions(bench, AT),
@@ -307,6 +308,11 @@ fn harness(bench: &Bench) {
 fn no_lifetimes(bench: &Bench) {
     assert_eq!(recorded(bench, &[])["environment"]["lifetimes"], true);
     assert_eq!(recorded(bench, &["--no-lifetimes"])["environment"]["lifetimes"], false);
+}
+
+fn task_origins(bench: &Bench) {
+    assert!(recorded(bench, &[])["environment"]["task_origins"].is_null());
+    assert_eq!(recorded(bench, &["--task-origins"])["environment"]["task_origins"], true);
 }
 
 fn segment_dir(bench: &Bench) {

@@ -54,6 +54,7 @@ rows! {
     "--window-harness": window_harness,
     "--harness": harness,
     "--no-lifetimes": no_lifetimes,
+    "--task-origins": task_origins,
     "--segment-dir": segment_dir,
     "--output": output,
     "--save-baseline": save_baseline,
@@ -410,6 +411,12 @@ fn no_lifetimes(bench: &Bench) {
     let demo = bench.demo();
     let says = |options: &[&str]| record(bench, options, &demo).expect(0).output.contains("not followed");
     assert_eq!((says(&["--no-lifetimes"]), says(&[])), (true, false));
+}
+
+fn task_origins(bench: &Bench) {
+    let demo = bench.demo();
+    let says = |options: &[&str]| record(bench, options, &demo).expect(0).output.contains("--task-origins");
+    assert_eq!((says(&["--task-origins"]), says(&[])), (true, false));
 }
 
 fn segment_dir(bench: &Bench) {

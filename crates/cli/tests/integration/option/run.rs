@@ -21,6 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { command: "run", option: "--follow-children", check: follow_children },
     Row { command: "run", option: "--strict", check: strict },
     Row { command: "run", option: "--no-lifetimes", check: no_lifetimes },
+    Row { command: "run", option: "--task-origins", check: task_origins },
     Row { command: "run", option: "--json-status", check: json_status },
     Row { command: "run", option: "--segment-dir", check: segment_dir },
     Row { command: "run", option: "--quiet", check: quiet },
@@ -178,6 +179,17 @@ fn no_lifetimes(bench: &Bench) {
     bench.output(&["run", "-o", "without.pb.gz", "--no-lifetimes", &demo]);
     assert!(freed("with.pb.gz").unwrap() > 0);
     assert_eq!(freed("without.pb.gz").unwrap_or(0), 0);
+    assert_eq!(allocations("with.pb.gz"), allocations("without.pb.gz"));
+}
+
+fn task_origins(bench: &Bench) {
+    let demo = bench.demo();
+    bench.output(&["run", "-o", "without.pb.gz", &demo]);
+    bench.output(&["run", "-o", "with.pb.gz", "--task-origins", &demo]);
+    let told = |profile| bench.sandbox.json(profile)["environment"]["task_origins"].clone();
+    assert_eq!(told("with.pb.gz"), true);
+    assert!(told("without.pb.gz").is_null());
+    let allocations = |profile| bench.sandbox.json(profile)["windows"][1]["counts"]["allocations"].clone();
     assert_eq!(allocations("with.pb.gz"), allocations("without.pb.gz"));
 }
 
