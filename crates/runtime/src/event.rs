@@ -116,6 +116,23 @@ fn is_closed(recorder: &'static Recorder) -> bool {
 pub fn freeing(address: usize) {
     let Some(recorder) = recorder().or_else(decided) else { return };
     recorder.note_going(address);
+    // PERF: as the last call, so that nothing has to be kept over it.
+    match recorder.resumers.are_there() && recorder.origins.are_wanted() {
+        true => freeing_slow(recorder, address),
+        false => going(recorder, address),
+    }
+}
+
+/// The same where a task may have lived in the block.
+#[cold]
+#[inline(never)]
+fn freeing_slow(recorder: &'static Recorder, address: usize) {
+    task_origin::freeing(address);
+    going(recorder, address);
+}
+
+#[inline(always)]
+fn going(recorder: &'static Recorder, address: usize) {
     let known = recorder.tally.take_block(address);
     if known.is_none() && (!recorder.tally.has_lifetimes() || is_closed(recorder)) {
         return;
@@ -142,13 +159,8 @@ impl Recorder {
     /// A block is about to be given back: one that has a mapping of its own takes pages with it.
     #[inline(always)]
     fn note_going(&self, block: usize) {
-        if self.resumers.are_there() {
-            if self.has_libc_malloc {
-                async_chain::note_block(block);
-            }
-            if self.origins.are_wanted() {
-                task_origin::freeing(block);
-            }
+        if self.resumers.are_there() && self.has_libc_malloc {
+            async_chain::note_block(block);
         }
     }
 }
