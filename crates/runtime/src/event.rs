@@ -115,12 +115,14 @@ fn is_closed(recorder: &'static Recorder) -> bool {
 #[inline(always)]
 pub fn freeing(address: usize) {
     let Some(recorder) = recorder().or_else(decided) else { return };
-    recorder.note_going(address);
-    // PERF: as the last call, so that nothing has to be kept over it.
-    match recorder.resumers.are_there() && recorder.origins.are_wanted() {
-        true => freeing_slow(recorder, address),
-        false => going(recorder, address),
+    if recorder.resumers.are_there() {
+        recorder.note_going(address);
+        // PERF: as the last call, so that nothing has to be kept over it.
+        if recorder.origins.are_wanted() {
+            return freeing_slow(recorder, address);
+        }
     }
+    going(recorder, address);
 }
 
 /// The same where a task may have lived in the block.
@@ -156,10 +158,10 @@ pub fn unmapped() {
 }
 
 impl Recorder {
-    /// A block is about to be given back: one that has a mapping of its own takes pages with it.
+    /// A block is about to be given back, where async callers are read: one that has a mapping of its own takes pages with it.
     #[inline(always)]
     fn note_going(&self, block: usize) {
-        if self.resumers.are_there() && self.has_libc_malloc {
+        if self.has_libc_malloc {
             async_chain::note_block(block);
         }
     }
@@ -291,7 +293,9 @@ impl Turn {
     /// Forgets a block that is about to be given back or moved.
     #[inline(always)]
     pub fn take_block(&self, block: usize) -> Option<Block> {
-        self.recorder.note_going(block);
+        if self.recorder.resumers.are_there() {
+            self.recorder.note_going(block);
+        }
         self.recorder.tally.take_block(block)
     }
 
