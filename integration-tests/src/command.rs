@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::tool::have;
+
 /// The path of `heaptally`: `HEAPTALLY_BIN`, else built once in the release profile.
 ///
 /// # Panics
@@ -43,6 +45,27 @@ pub fn oracle_library() -> &'static Path {
         ];
         build("rustc", &arguments, "filenames", "heaptally_preload")
     })
+}
+
+/// `heaptally` with Swift's demangler (`HEAPTALLY_SWIFT_BIN`, else built once into a target folder of its own): that takes a C++
+/// compiler. `None`: there is none, which is said.
+///
+/// # Panics
+/// When it cannot be built, and when there is no compiler where tools are required.
+pub fn heaptally_with_swift() -> Option<&'static Path> {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    if env::var_os("HEAPTALLY_SWIFT_BIN").is_none() && !have(&["g++"]) {
+        return None;
+    }
+    Some(PATH.get_or_init(|| match env::var_os("HEAPTALLY_SWIFT_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => {
+            let target = target_folder().join("swift");
+            let target = target.to_string_lossy().into_owned();
+            let arguments = ["--package", "heaptally-cli", "--features", "swift", "--target-dir", &target];
+            build("build", &arguments, "executable", "heaptally")
+        }
+    }))
 }
 
 /// The folder of the C header.

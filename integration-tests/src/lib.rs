@@ -40,5 +40,6 @@ pub mod report;
 pub mod run;
 pub mod scratch;
 pub mod swift;
+pub mod swift_report;
 pub mod terminal;
 pub mod tool;

@@ -48,6 +48,8 @@ mod stacks;
 mod standard;
 mod start;
 mod surrounding;
+mod swift_diff;
+mod swift_program;
 mod task_origin;
 mod terminal;
 mod thread_life;

@@ -118,7 +118,7 @@ impl<'p> Parts<'p> {
         let folds = site.is_some_and(|site| !is_listed(profile, context.sites, &site));
         // PERF: of callers the places alone are looked at: whole frames took a third of the time of a report.
         let mut callers = Vec::with_capacity(row.frame_count.min(row.stack.locations.len() * 2));
-        let (mut is_gap, mut frame) = (false, 0);
+        let (mut is_gap, mut was_origin, mut frame) = (false, false, 0);
         let swift =
             |frame: Option<FunctionId>| frame.map(|function| context.swift.of(function)).unwrap_or_default();
         let mut inner = swift(site.and_then(|site| site.function_id));
@@ -139,10 +139,13 @@ impl<'p> Parts<'p> {
                     continue;
                 }
                 inner = own;
-                if std::mem::take(&mut is_gap) {
+                // Around where a task was created only its run time is left out.
+                let is_origin = location.kind == FrameKind::TaskOrigin;
+                if std::mem::take(&mut is_gap) && !is_origin && !std::mem::take(&mut was_origin) {
                     callers.push(Place::GAP);
                 }
                 callers.push(Place::new(id, line_index));
+                was_origin = is_origin;
             }
         }
         drop_entry_point(profile, &mut callers);
